@@ -247,8 +247,6 @@ struct kbundle_pack_options {
 	int level;                /* zstd level 1 to 19; 0: 2 */
 	uint64_t frame_bytes;     /* 64 KiB to 8 MiB; 0: 4 MiB */
 	const char *token_prefix; /* NULL: "/opt/kbundle" */
-	const char *const *aliases; /* other absolute spellings of the roots */
-	size_t n_aliases;
 	int host_code; /* take host extensions (.so) too */
 	const struct kbundle_selection *selection; /* NULL: everything */
 	const struct kbundle_limits *limits;       /* NULL: defaults */

@@ -2,7 +2,7 @@
 /*
  * Filling in a struct kbundle_error. The function that knows the name of the
  * thing that failed calls kb_fail() once; callers that know more context add a
- * prefix with kb_wrap(). All return the code, so that
+ * prefix with kb_wrap(). Those that fail return the code, so that
  *
  *	return kb_fail(err, KBUNDLE_E_FORMAT, "%s: no manifest", name);
  *
@@ -28,8 +28,7 @@ int kb_fail_errno(struct kbundle_error *err, int sys_errno, const char *fmt,
 
 int kb_fail_nomem(struct kbundle_error *err);
 
-/* Puts "<text>: " in front of the message; returns err's code (INTERNAL if err
- * is NULL, so return your own r). Where the text is too long, the outer
+/* Puts "<text>: " in front of the message. Where the two do not fit, the outer
  * context is cut, never the root cause. */
 void kb_wrap(struct kbundle_error *err, const char *fmt, ...) KB_PRINTF(2, 3);
 

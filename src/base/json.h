@@ -57,7 +57,8 @@ void kb_json_init(struct kb_json *json, const void *text, size_t len);
 int kb_json_next(struct kb_json *json, struct kb_json_token *ret,
 		 struct kbundle_error *err) KB_MUST_CHECK;
 
-/* Skips the value that token began (all of an object or array). */
+/* Skips the value that token began: all of an object or array, the value of a
+ * key, and nothing for other tokens, which are read already. */
 int kb_json_skip(struct kb_json *json, const struct kb_json_token *token,
 		 struct kbundle_error *err) KB_MUST_CHECK;
 

@@ -42,7 +42,8 @@ bool kb_token_is_valid(const char *token);
  * Symlinks are kept. Returns a malloc'ed string or NULL when memory is out. */
 char *kb_path_absolute(const char *cwd, const char *path) KB_MUST_CHECK;
 
-/* "<a>/<b>", malloc'ed; b empty: a alone. NULL when memory is out. */
+/* "<a>/<b>", malloc'ed; of one that is empty nothing is seen, and a slash that
+ * ends a is not doubled. NULL when memory is out. */
 char *kb_path_join(const char *a, const char *b) KB_MUST_CHECK;
 
 /* Last component (no trailing slashes expected). Borrowed from path. */

@@ -28,7 +28,8 @@ struct kb_target {
  * [A-Za-z0-9][A-Za-z0-9._+-]*. */
 bool kb_target_parse(struct kb_target *target, const char *text) KB_MUST_CHECK;
 
-/* Builds cuda targets: sm 90, suffix 'a', 'f' or 0. */
+/* Builds cuda targets: sm 90, suffix 'a', 'f' or 0. Arguments of which no
+ * target can be made give the target of none. */
 void kb_target_cuda(struct kb_target *target, unsigned sm, char suffix);
 
 /* Compares the parts without suffix bytewise, as bundle order wants it; ""

@@ -19,11 +19,12 @@ struct kb_archive_limits {
 /*
  * Extracts fd (positioned at its start) below dir_fd, an empty private
  * directory. Only regular files and directories are made: other types are
- * counted in *ret_left; absolute names, "..", names over the limits and
- * duplicates of files are refused (FORMAT). Leading "./" is dropped. No mode,
- * owner or time is restored. `name` is what messages call the archive.
+ * counted in *ret_left; absolute names, "..", names too long or too deep and
+ * duplicates of files are refused (FORMAT). Components "." are dropped. No
+ * mode, owner or time is restored. `name` is what messages call the archive.
  * Codes: FORMAT (not an archive that libarchive knows, or damaged, with the
- * member), LIMIT, IO, NOMEM.
+ * member), LIMIT (limits->files counts members of any type), IO, NOMEM,
+ * CANCELLED. On failure what was written stays: the caller owns the directory.
  */
 int kb_archive_extract(struct kb_ctx *ctx, int fd, int dir_fd,
 		       const struct kb_archive_limits *limits, const char *name,

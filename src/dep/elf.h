@@ -17,10 +17,10 @@
 #include <stdint.h>
 
 enum kb_elf_kind {
-	KB_ELF_CUBIN,  /* EM_CUDA 190 */
-	KB_ELF_HSACO,  /* EM_AMDGPU 224 */
-	KB_ELF_INTEL,  /* EM_INTELGT 205 (zebin) */
-	KB_ELF_HOST    /* a shared object of this or another CPU */
+	KB_ELF_CUBIN, /* EM_CUDA 190 */
+	KB_ELF_HSACO, /* EM_AMDGPU 224 */
+	KB_ELF_INTEL, /* EM_INTELGT 205 (zebin) */
+	KB_ELF_HOST   /* a shared object of this or another CPU */
 };
 
 struct kb_elf_kernel {
@@ -31,14 +31,14 @@ struct kb_elf_kernel {
 
 struct kb_elf {
 	enum kb_elf_kind kind;
-	unsigned machine;     /* e_machine */
-	unsigned abi_version; /* e_ident[EI_ABIVERSION] */
-	unsigned sm;          /* cubin: 90; else 0 */
-	char suffix;          /* cubin: 'a', 'f' or 0: none or not known */
+	unsigned machine;	 /* e_machine */
+	unsigned abi_version;	 /* e_ident[EI_ABIVERSION] */
+	unsigned sm;		 /* cubin: 90; else 0 */
+	char suffix;		 /* cubin: 'a', 'f' or 0: none or not known */
 	struct kb_target target; /* cubin "cuda:sm_90a", hsaco "hip:gfx942…",
 				  * "" where the binary does not tell */
-	char tool[64];        /* tool's version as its note says, or "" */
-	bool has_debug;       /* sections of debug information */
+	char tool[64];		 /* tool's version as its note says, or "" */
+	bool has_debug;		 /* sections of debug information */
 	struct kb_elf_kernel *kernels; /* sorted by name */
 	size_t n_kernels;
 };

@@ -36,6 +36,7 @@ struct kb_fs {
 		      int flags);
 	int (*unlinkat)(int dirfd, const char *path, int flags);
 	int (*fchmod)(int fd, mode_t mode);
+	int (*futimens)(int fd, const struct timespec times[2]);
 	int (*fsync)(int fd);
 	int (*syncfs)(int fd);
 	int (*flock)(int fd, int operation);

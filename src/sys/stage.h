@@ -8,13 +8,15 @@
  * Published entries are never changed or deleted. kb_stage_close() removes what
  * is left of the run's own staging: it is the rollback, and cannot fail.
  *
- * Threads: after open, kb_stage_dir() and kb_stage_sync_entry() may be called
- * from several threads with different numbers; the rest by one.
+ * Threads: after open, kb_stage_dir(), kb_stage_file(), kb_stage_sync_dir() and
+ * kb_stage_drop() may be called from several threads with different numbers;
+ * the rest by one.
  */
 #ifndef KB_STAGE_H
 #define KB_STAGE_H
 
 #include "ctx.h"
+#include "walk.h" /* kb_open_parent(), for those who look at what is there */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,30 +25,38 @@ struct kb_stage; /* opaque: name, root fd, staging fd, mark fd */
 
 enum kb_publish {
 	KB_PUBLISHED = 0,
-	KB_PLACE_TAKEN,    /* a non-empty directory, or for a file any file */
-	KB_PLACE_OCCUPIED  /* something that no entry can be: ENOTDIR, symlink */
+	KB_PLACE_TAKEN,   /* a non-empty directory, or for a file any file */
+	KB_PLACE_OCCUPIED /* something that no entry can be: a symlink, for a
+			   * directory a file or a mount point, and so on */
 };
 
-/* Opens root (an absolute path; created with its parents where missing;
- * symlinks in it are followed), removes abandoned staging of other runs, and
- * makes this run's staging directory. `uuid` is 36 characters. If the root had
- * to be made and nothing was published, close removes the directories that
- * this run made, if they are empty. Codes: IO, NOTFOUND, EXISTS, NOMEM. */
-int kb_stage_open(struct kb_ctx *ctx, const char *root, const char *uuid,
-		  struct kb_stage **ret, struct kbundle_error *err)
-	KB_MUST_CHECK;
+/* Opens root (an absolute, clean path; created with its parents where missing;
+ * symlinks in it are followed), makes this run's staging directory and removes
+ * abandoned staging of other runs (mark.h). uuid gives a new random UUID with
+ * each call, as kb_uuid4() does. If the root had to be made and nothing was
+ * published, close removes the directories that this run made, if they are
+ * empty. ctx must outlive the stage. Codes: IO, NOTFOUND, NOMEM; EXISTS: too
+ * many UUIDs were taken. */
+int kb_stage_open(struct kb_ctx *ctx, const char *root,
+		  void (*uuid)(char ret[37]), struct kb_stage **ret,
+		  struct kbundle_error *err) KB_MUST_CHECK;
 
 int kb_stage_root_fd(const struct kb_stage *stage);
+/* "<root>/tmp.<uuid4>", for messages and for helpers; borrowed. */
+const char *kb_stage_path(const struct kb_stage *stage);
 
 /* Makes child <number> (a directory) and returns an open descriptor of it. */
 int kb_stage_dir(struct kb_stage *stage, uint64_t number, int *ret_fd,
 		 struct kbundle_error *err) KB_MUST_CHECK;
 /* Creates a file in a child directory, or (dir_fd -1) the file-shaped child
- * <number> itself; mode 0666 less umask. Subdirectories in name are made. */
+ * <number> itself, name NULL; mode 0666 less umask, open for reading and writing.
+ * Subdirectories in name are made. Close it with kb_close_written(). Codes: IO,
+ * EXISTS, INVALID: no name that may be in a bundle. */
 int kb_stage_file(struct kb_stage *stage, uint64_t number, int dir_fd,
 		  const char *name, int *ret_fd, struct kbundle_error *err)
 	KB_MUST_CHECK;
-/* fsync of a child's files was done by the caller; this does its directory. */
+/* fsync of a child's files was done by the caller (kb_sync()); this does its
+ * directories, the deepest first. */
 int kb_stage_sync_dir(struct kb_stage *stage, int dir_fd,
 		      struct kbundle_error *err) KB_MUST_CHECK;
 /* One syncfs of the staging's file system; EINVAL, ENOSYS, EOPNOTSUPP pass. */
@@ -55,7 +65,9 @@ int kb_stage_sync_all(struct kb_stage *stage, struct kbundle_error *err)
 
 /* Publishes child <number> at <root>/<path>. Parents of path below the root
  * are made as needed, no symlink among them is followed. is_dir: rename onto
- * an absent or empty directory; else link(2), fallback RENAME_NOREPLACE. */
+ * an absent or empty directory; else link(2), fallback RENAME_NOREPLACE. A
+ * child that was not published stays in the staging. Codes: IO, NOTFOUND,
+ * NOMEM, INVALID (path), UNSUPPORTED (the file system can do neither). */
 int kb_stage_publish(struct kb_stage *stage, uint64_t number, bool is_dir,
 		     const char *path, enum kb_publish *ret,
 		     struct kbundle_error *err) KB_MUST_CHECK;
@@ -67,13 +79,5 @@ int kb_stage_finish(struct kb_stage *stage, bool sync,
 		    struct kbundle_error *err) KB_MUST_CHECK;
 void kb_stage_close(struct kb_stage *stage);
 KB_DEFINE_AUTO(struct kb_stage *, kb_stage_close);
-
-/* Walks <root_fd>/<path> to the directory that holds its last component, with
- * O_NOFOLLOW at every step. *ret_fd -1: a parent is missing. Codes: IO;
- * EXISTS: a component is a symlink or no directory. *ret_name points into
- * path. */
-int kb_open_parent(struct kb_ctx *ctx, int root_fd, const char *path,
-		   int *ret_fd, const char **ret_name,
-		   struct kbundle_error *err) KB_MUST_CHECK;
 
 #endif

@@ -22,28 +22,33 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct kb_pool;
+struct kb_lane;
+
 struct kb_job {
 	int (*run)(struct kb_job *job, unsigned worker, struct kbundle_error *err);
 	int result;
 	struct kbundle_error err;
 	/* private */
 	bool done;
+	struct kb_lane *lane;
 	struct kb_job *next;
 };
 
-struct kb_pool;
-struct kb_lane;
-
-/* workers: 1 to 64; job functions see their number, 0 to workers-1. */
+/* workers: 1 to 64; job functions see their number, 0 to kb_pool_workers()-1.
+ * Where the system allows fewer threads, the pool has fewer. Its threads block
+ * all signals. Codes: NOMEM. */
 int kb_pool_new(unsigned workers, struct kb_pool **ret,
 		struct kbundle_error *err) KB_MUST_CHECK;
-/* Waits for running jobs; queued ones of lanes not yet freed are not run. */
+/* Its lanes are freed before it. */
 void kb_pool_free(struct kb_pool *pool);
 unsigned kb_pool_workers(const struct kb_pool *pool);
 
+/* depth: at least 1. A lane is used by one thread. Codes: NOMEM. */
 int kb_lane_new(struct kb_pool *pool, size_t depth, struct kb_lane **ret,
 		struct kbundle_error *err) KB_MUST_CHECK;
-/* Waits until no job of the lane runs; jobs not taken are given to drop. */
+/* Takes its waiting jobs out of the queue, waits until none of them runs, and
+ * gives all jobs that were not taken, run or not, to drop (NULL: nobody). */
 void kb_lane_free(struct kb_lane *lane, void (*drop)(struct kb_job *job));
 bool kb_lane_is_full(const struct kb_lane *lane);
 bool kb_lane_is_empty(const struct kb_lane *lane);

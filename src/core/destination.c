@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Matches the directories that a user named with the roots of a bundle; a root
+ * that is not named goes to the default root of its format.
+ */
+#include "destination.h"
+
+#include "../base/error.h"
+#include "../base/path.h"
+#include "../sys/io.h"
+#include "roots.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+void kb_destinations_release(struct kb_destinations *destinations)
+{
+	for (size_t i = 0; i < destinations->n; i++) {
+		struct kb_destination *item = &destinations->items[i];
+
+		kb_stage_close(item->stage);
+		kb_close(item->live.fd);
+		free(item->path);
+		free(item->written);
+		free(item->spellings[2]);
+	}
+	free(destinations->items);
+	memset(destinations, 0, sizeof(*destinations));
+}
+
+/* The user's directory for a root: by name, or without one for the only root.
+ * NULL: none. */
+static const char *given_path(const struct kb_header *header, size_t root,
+			      const struct kbundle_root *roots, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (roots[i].name ? !strcmp(roots[i].name,
+					    header->roots[root].name)
+				  : header->n_roots == 1)
+			return roots[i].path;
+	return NULL;
+}
+
+static int check_given(const struct kb_header *header,
+		       const struct kbundle_root *roots, size_t n,
+		       const char *as, struct kbundle_error *err)
+{
+	struct kb_shown shown;
+
+	if (as && header->n_roots != 1)
+		return kb_fail(err, KBUNDLE_E_INVALID,
+			       "the bundle has %zu roots; another path can be "
+			       "written (--as) only where there is one",
+			       header->n_roots);
+	for (size_t i = 0; i < n; i++) {
+		size_t j = 0;
+
+		if (!roots[i].path)
+			return kb_fail(err, KBUNDLE_E_INVALID,
+				       "a root has no path");
+		if (!roots[i].name && (header->n_roots != 1 || n != 1))
+			return kb_fail(err, KBUNDLE_E_INVALID,
+				       "the bundle has %zu roots; say which one "
+				       "goes to %s, as NAME=DIR",
+				       header->n_roots,
+				       kb_show(&shown, roots[i].path));
+		if (!roots[i].name)
+			continue;
+		while (j < header->n_roots &&
+		       strcmp(roots[i].name, header->roots[j].name) != 0)
+			j++;
+		if (j == header->n_roots)
+			return kb_fail(err, KBUNDLE_E_INVALID,
+				       "the bundle has no root %s",
+				       kb_show(&shown, roots[i].name));
+	}
+	return 0;
+}
+
+static int default_path(const struct kb_root *root, char **ret,
+			struct kbundle_error *err)
+{
+	const struct kb_format *format = kb_format_find(root->format);
+
+	if (!format)
+		return kb_fail(err, KBUNDLE_E_INVALID,
+			       "root %s is of format %s, which this kbundle "
+			       "does not know; name a directory for it",
+			       root->name, root->format);
+	return format->default_root(ret, err);
+}
+
+static int open_live(struct kb_destination *item, struct kb_ctx *ctx,
+		     struct kbundle_error *err)
+{
+	struct kb_shown shown;
+
+	item->live.fd = kb_openat(ctx, AT_FDCWD, item->path,
+				  O_RDONLY | O_DIRECTORY, 0);
+	if (item->live.fd < 0 && errno != ENOENT)
+		return kb_fail_errno(err, errno, "cannot open %s",
+				     kb_show(&shown, item->path));
+	item->spellings[0] = item->path;
+	item->spellings[1] = item->written;
+	item->spellings[2] = realpath(item->path, NULL);
+	item->live.spellings = (const char *const *)item->spellings;
+	item->live.n_spellings = item->spellings[2] ? 3 : 2;
+	return 0;
+}
+
+static int open_one(struct kb_destination *item, struct kb_ctx *ctx,
+		    const struct kb_root *root, const char *given,
+		    const char *as, struct kbundle_error *err)
+{
+	int r = given ? kb_absolute(given, &item->path, err)
+		      : default_path(root, &item->path, err);
+
+	if (r == 0)
+		r = kb_absolute(as ? as : item->path, &item->written, err);
+	return r < 0 ? r : open_live(item, ctx, err);
+}
+
+int kb_destinations_open(struct kb_destinations *destinations,
+			 struct kb_ctx *ctx, const struct kb_header *header,
+			 const struct kbundle_root *roots, size_t n_roots,
+			 const char *as, struct kbundle_error *err)
+{
+	int r = check_given(header, roots, n_roots, as, err);
+
+	if (r < 0)
+		return r;
+	destinations->items =
+		calloc(header->n_roots, sizeof(*destinations->items));
+	if (!destinations->items)
+		return kb_fail_nomem(err);
+	destinations->n = header->n_roots;
+	for (size_t i = 0; i < header->n_roots; i++)
+		destinations->items[i].live.fd = -1;
+	for (size_t i = 0; i < header->n_roots; i++) {
+		struct kb_destination *item = &destinations->items[i];
+
+		r = open_one(item, ctx, &header->roots[i],
+			     given_path(header, i, roots, n_roots), as, err);
+		if (r < 0)
+			return r;
+		for (size_t j = 0; j < i; j++)
+			if (!strcmp(destinations->items[j].path, item->path))
+				return kb_fail(err, KBUNDLE_E_INVALID,
+					       "roots %s and %s would both go "
+					       "to %s; name a directory for one",
+					       header->roots[j].name,
+					       header->roots[i].name,
+					       item->path);
+	}
+	return 0;
+}

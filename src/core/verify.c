@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Verify: the same way as unpack, without places and without writing; reads
+ * everything always. With live caches, each entry is compared on the way.
+ */
+#include "verify.h"
+
+#include "../base/error.h"
+#include "collect.h"
+#include "consume.h"
+#include "live.h"
+#include "report.h"
+#include "source.h"
+#include "survey.h"
+
+#include <stdio.h>
+
+struct verification {
+	struct kb_survey_visitor visitor; /* first member: cast back */
+	struct kbundle_report *report;
+};
+
+struct verify_consumer {
+	struct kb_consumer consumer; /* first member: cast back */
+	struct kbundle_report *report;
+	struct kb_live *live; /* NULL: only the bundle */
+};
+
+static int note(struct kbundle_report *report, const struct kb_header *header,
+		int count, const struct kb_entry *entry, const char *file,
+		const char *reason, struct kbundle_error *err)
+{
+	return kb_report_note(report, count, header->roots[entry->root].name,
+			      entry->path, file, reason, err);
+}
+
+static int visit_entry(struct kb_survey_visitor *visitor,
+		       const struct kb_survey *survey, uint64_t index,
+		       const struct kb_entry *entry, uint8_t *ret_state,
+		       struct kbundle_error *err)
+{
+	const char *unknown = kb_entry_unknown_requirement(entry);
+	char reason[128];
+
+	(void)index;
+	if (!unknown)
+		return 0;
+	*ret_state = KB_ENTRY_SKIP;
+	(void)snprintf(reason, sizeof(reason),
+		       "requires \"%s\", which this kbundle does not know",
+		       unknown);
+	return note(((struct verification *)visitor)->report, &survey->header,
+		    KBUNDLE_COUNT_UNSUPPORTED, entry, NULL, reason, err);
+}
+
+static int consumed(struct kb_consumer *consumer,
+		    const struct kb_consumed *done, struct kbundle_error *err)
+{
+	struct verify_consumer *to = (struct verify_consumer *)consumer;
+
+	to->report->counts[KBUNDLE_COUNT_ENTRIES]++;
+	to->report->counts[KBUNDLE_COUNT_FILES] += done->sink->files;
+	to->report->counts[KBUNDLE_COUNT_BYTES] += done->sink->bytes;
+	if (done->sink->is_damaged) {
+		int r = note(to->report, &consumer->survey->header,
+			     KBUNDLE_COUNT_DAMAGED, done->entry,
+			     done->sink->damaged_file, done->sink->reason, err);
+
+		if (r < 0)
+			return r;
+	}
+	return to->live && done->wanted
+		       ? kb_live_compare(to->live, done->entry, err)
+		       : 0;
+}
+
+static int read_all(struct kb_ctx *ctx,
+		    const struct kbundle_verify_options *options,
+		    const struct kb_survey *survey,
+		    struct kbundle_report *report, struct kbundle_error *err)
+{
+	KB_AUTO(kb_pool_free) struct kb_pool *pool = NULL;
+	KB_AUTO(kb_live_release) struct kb_live live = {0};
+	const struct kb_sink_config config = {
+		.ctx = ctx,
+		.header = &survey->header,
+		.tokens = survey->tokens,
+		.check = options->validate != KBUNDLE_VALIDATE_NONE,
+	};
+	struct verify_consumer run = {
+		.consumer = {.survey = survey,
+			     .config = &config,
+			     .phase = "verify",
+			     .everything = true,
+			     .entry = consumed},
+		.report = report,
+		.live = options->n_roots ? &live : NULL,
+	};
+	int r = kb_pool_new(kb_worker_count(ctx), &pool, err);
+
+	run.consumer.pool = pool;
+	if (r == 0 && run.live)
+		r = kb_live_init(&live, ctx, &survey->header, options->roots,
+				 options->n_roots, pool, report, err);
+	if (r == 0)
+		r = kb_consume(&run.consumer, err);
+	if (r == 0 && run.live)
+		r = kb_live_finish(&live, err);
+	return r;
+}
+
+int kb_verify(struct kb_ctx *ctx, const struct kbundle_verify_options *options,
+	      struct kbundle_report *report, struct kbundle_error *err)
+{
+	KB_AUTO(kb_source_release) struct kb_source source = {0};
+	KB_AUTO(kb_survey_release) struct kb_survey survey = {0};
+	struct verification to = {
+		.visitor = {.entry = visit_entry},
+		.report = report,
+	};
+	struct kb_shown shown;
+	int r = kb_source_open(&source, ctx, options->input, options->input_fd,
+			       err);
+
+	if (r == 0)
+		r = kb_survey(&survey, &source, options->limits,
+			      options->expect, &to.visitor, err);
+	if (r == 0)
+		r = read_all(ctx, options, &survey, report, err);
+	if (r < 0) {
+		kb_wrap(err, "bundle %s", kb_show(&shown, source.name));
+		return r;
+	}
+	kb_report_set_id(report, survey.id);
+	report->counts[KBUNDLE_COUNT_BUNDLE_BYTES] = source.bytes;
+	return 0;
+}
