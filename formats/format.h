@@ -3,9 +3,9 @@
  * What an entry of a cache is, and the small table that each cache layout
  * fills in. Adding a format: formats/README.md.
  *
- * An entry is the unit that is complete or useless: one Triton kernel directory,
- * one autotune file. `struct kb_entry` is what the manifest says of it; all that
- * it points to lives in an arena of whoever made it.
+ * An entry is the unit that is complete or useless: one Triton kernel
+ * directory, one autotune file. `struct kb_entry` is what the manifest says of
+ * it; all that it points to lives in an arena of whoever made it.
  */
 #ifndef KB_FORMAT_H
 #define KB_FORMAT_H
@@ -28,13 +28,13 @@
 struct kb_rewrite {
 	uint64_t offset; /* in stored bytes */
 	uint32_t length; /* of the token */
-	uint32_t root;   /* index in the header's roots */
+	uint32_t root;	 /* index in the header's roots */
 	const char *codec;
 };
 
 struct kb_file {
 	const char *name; /* below the entry; "": the entry is this file */
-	uint64_t size;    /* stored bytes */
+	uint64_t size;	  /* stored bytes */
 	uint8_t sha256[32];
 	const struct kb_rewrite *rewrites; /* ascending, disjoint */
 	size_t n_rewrites;
@@ -55,9 +55,9 @@ struct kb_binary_fact {
 	const char *file;
 	const char *kind;   /* "cubin", "hsaco", "zebin", "spv", "so" */
 	const char *target; /* what the binary itself says, or NULL */
-	uint64_t abi;       /* ELF ABI version; 0: none */
+	uint64_t abi;	    /* ELF ABI version; 0: none */
 	const char *tool;   /* version of the assembler, or NULL */
-	bool debug;         /* has sections of debug information */
+	bool debug;	    /* has sections of debug information */
 	const struct kb_kernel_fact *kernels;
 	size_t n_kernels;
 	const char *extra;
@@ -68,7 +68,7 @@ struct kb_facts {
 	const char *producer; /* "triton" */
 	const char *version;  /* "3.9.0" */
 	const char *symbol;   /* kernel to look up in the binary */
-	uint64_t warps;       /* 0: not known */
+	uint64_t warps;	      /* 0: not known */
 	uint64_t warp_size;   /* 0: not known */
 	uint64_t shared;      /* dynamic shared memory, bytes */
 	bool has_shared;
@@ -102,11 +102,11 @@ static inline bool kb_entry_is_file(const struct kb_entry *entry)
 
 /* A candidate that scan found. Texts are borrowed for the call. */
 struct kb_scanned {
-	const char *path;   /* below the root */
+	const char *path; /* below the root */
 	const char *kind;
 	const char *name;   /* "" if it cannot be told: check will say why */
 	const char *target; /* or NULL */
-	bool is_file;       /* the entry is one file, not a directory */
+	bool is_file;	    /* the entry is one file, not a directory */
 };
 
 struct kb_scan_sink {
@@ -143,8 +143,8 @@ struct kb_edit {
 };
 
 struct kb_check {
-	const char *path; /* of the entry */
-	uint32_t root;    /* index of the root that it lies in */
+	const char *path;	     /* of the entry */
+	uint32_t root;		     /* index of the root that it lies in */
 	const struct kb_view *files; /* sorted by name, temporary names gone */
 	size_t n_files;
 	bool host_code;
@@ -166,7 +166,8 @@ struct kb_checked {
 	/* when OK: */
 	const char *kind, *name, *target;
 	struct kb_facts facts;
-	const struct kb_edit *edits; /* ascending by file, then offset; disjoint */
+	const struct kb_edit
+		*edits; /* ascending by file, then offset; disjoint */
 	size_t n_edits;
 };
 
@@ -177,7 +178,7 @@ enum kb_resident {
 };
 
 struct kb_format {
-	const char *name;        /* in manifests: "triton" */
+	const char *name;	 /* in manifests: "triton" */
 	const char *description; /* for help texts */
 
 	/* Default root of this user, from environment variables; malloc'ed,
@@ -225,7 +226,13 @@ struct kb_format {
 		    const struct kb_rewrite **ret_rewrites, size_t *ret_n,
 		    struct kbundle_error *err);
 
-	/* Quick look at an entry that is already in a live cache. dir_fd is the
+	/* The file whose presence says that an entry is complete, by its name
+	 * in the entry. NULL: it has none, and so is no whole entry. */
+	const char *(*commit_file)(const struct kb_entry *entry);
+
+	/* Quick look at an entry that is already in a live cache. Of entry the
+	 * path, kind and name are needed, and of its files only the one that
+	 * commits it. dir_fd is the
 	 * open entry directory (or, for an entry that is a file, the directory
 	 * that holds it). spellings: the paths under which its root may be
 	 * named there; root_fd is the root. reason (of 256 bytes) is set for
@@ -245,7 +252,7 @@ extern const struct kb_format *const kb_formats[];
 const struct kb_format *kb_format_find(const char *name);
 /* The format with the best bid above zero; *ret NULL: none. */
 int kb_format_detect(struct kb_ctx *ctx, int root_fd,
-		     const struct kb_format **ret, struct kbundle_error *err)
-	KB_MUST_CHECK;
+		     const struct kb_format **ret,
+		     struct kbundle_error *err) KB_MUST_CHECK;
 
 #endif

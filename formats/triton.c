@@ -94,5 +94,6 @@ const struct kb_format kb_format_triton = {
 	.slim_keeps = kb_triton_slim_keeps,
 	.slim_file = kb_triton_slim_file,
 	.slim = kb_triton_slim,
+	.commit_file = kb_triton_commit_file_of,
 	.resident = kb_triton_resident,
 };

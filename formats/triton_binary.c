@@ -176,7 +176,7 @@ static bool features_differ(const char *a, const char *b)
 		char of_a = feature_sign(a, features[i]);
 		char of_b = feature_sign(b, features[i]);
 
-		if (of_a && of_b && of_a == 1)
+		if (of_a && of_b && of_a != of_b)
 			return true;
 	}
 	return false;

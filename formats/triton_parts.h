@@ -189,6 +189,7 @@ int kb_triton_slim(const struct kb_entry *entry, const char *token,
 		   const struct kb_rewrite **ret_rewrites, size_t *ret_n,
 		   struct kbundle_error *err) KB_MUST_CHECK;
 
+const char *kb_triton_commit_file_of(const struct kb_entry *entry);
 int kb_triton_resident(struct kb_ctx *ctx, int root_fd, int dir_fd,
 		       const struct kb_entry *entry,
 		       const char *const *spellings, size_t n_spellings,

@@ -162,6 +162,14 @@ static int look_at_group(struct looker *l, const char *file,
 	return 0;
 }
 
+const char *kb_triton_commit_file_of(const struct kb_entry *entry)
+{
+	struct kb_triton_shape shape;
+
+	kb_triton_shape_of(&shape, entry);
+	return kb_triton_commit_file(&shape);
+}
+
 int kb_triton_resident(struct kb_ctx *ctx, int root_fd, int dir_fd,
 		       const struct kb_entry *entry,
 		       const char *const *spellings, size_t n_spellings,

@@ -91,8 +91,8 @@ enum kbundle_code {
 };
 
 struct kbundle_error {
-	int code;           /* a negative KBUNDLE_E_* */
-	int sys_errno;      /* errno where the system said no, else 0 */
+	int code;	    /* a negative KBUNDLE_E_* */
+	int sys_errno;	    /* errno where the system said no, else 0 */
 	char message[1024]; /* one sentence, complete enough to print as is */
 };
 
@@ -109,11 +109,12 @@ KBUNDLE_API void kbundle_free(void *buffer);
 
 enum kbundle_log_level {
 	KBUNDLE_LOG_WARNING = 1, /* the user should see it */
-	KBUNDLE_LOG_NOTICE = 2,  /* the user may want to see it */
-	KBUNDLE_LOG_DEBUG = 3    /* shown with -v */
+	KBUNDLE_LOG_NOTICE = 2,	 /* the user may want to see it */
+	KBUNDLE_LOG_DEBUG = 3	 /* shown with -v */
 };
 
-/* One finished line without a newline. Never called from two threads at once. */
+/* One finished line without a newline. Never called from two threads at once.
+ */
 typedef void (*kbundle_log_fn)(void *data, int level, const char *line);
 
 struct kbundle_progress {
@@ -138,7 +139,10 @@ struct kbundle_env {
 	void *progress_data;
 	unsigned threads; /* worker threads; 0: one per CPU, at most 16 */
 };
-#define KBUNDLE_ENV_INIT { sizeof(struct kbundle_env) }
+#define KBUNDLE_ENV_INIT                                                       \
+	{                                                                      \
+		sizeof(struct kbundle_env), 0, 0, 0, 0, 0, 0                   \
+	}
 
 /* ---- limits ----------------------------------------------------------- */
 
@@ -146,14 +150,17 @@ struct kbundle_env {
  * Zero: the default, given in docs/format.md. Checked before allocation. */
 struct kbundle_limits {
 	size_t size;
-	uint64_t total_bytes;    /* sum of all files, expanded */
-	uint64_t file_bytes;     /* one file, expanded */
-	uint64_t entries;        /* entries of a bundle */
-	uint64_t files;          /* files of a bundle */
+	uint64_t total_bytes;	 /* sum of all files, expanded */
+	uint64_t file_bytes;	 /* one file, expanded */
+	uint64_t entries;	 /* entries of a bundle */
+	uint64_t files;		 /* files of a bundle */
 	uint64_t manifest_bytes; /* the manifest */
-	uint64_t ratio;          /* decompressed by compressed bytes */
+	uint64_t ratio;		 /* decompressed by compressed bytes */
 };
-#define KBUNDLE_LIMITS_INIT { sizeof(struct kbundle_limits) }
+#define KBUNDLE_LIMITS_INIT                                                    \
+	{                                                                      \
+		sizeof(struct kbundle_limits), 0, 0, 0, 0, 0, 0                \
+	}
 
 /* ---- roots and selection ---------------------------------------------- */
 
@@ -168,7 +175,8 @@ struct kbundle_root {
  * "and", the members of one with "or". */
 struct kbundle_selection {
 	size_t size;
-	const char *const *archs; /* "sm_90", "sm_90a", "cuda:sm_90", "gfx942" */
+	const char *const
+		*archs; /* "sm_90", "sm_90a", "cuda:sm_90", "gfx942" */
 	size_t n_archs;
 	const char *const *names; /* shell patterns on the kernel's name */
 	size_t n_names;
@@ -176,39 +184,43 @@ struct kbundle_selection {
 	size_t n_keys;
 	int slim; /* keep only what a hit needs */
 };
-#define KBUNDLE_SELECTION_INIT { sizeof(struct kbundle_selection) }
+#define KBUNDLE_SELECTION_INIT                                                 \
+	{                                                                      \
+		sizeof(struct kbundle_selection), 0, 0, 0, 0, 0, 0, 0          \
+	}
 
 /* ---- reports ---------------------------------------------------------- */
 
 typedef struct kbundle_report kbundle_report;
 
 enum kbundle_count {
-	KBUNDLE_COUNT_ENTRIES = 0,   /* entries packed, published, verified, seen */
-	KBUNDLE_COUNT_FILES,         /* files in them */
-	KBUNDLE_COUNT_BYTES,         /* bytes in those files */
-	KBUNDLE_COUNT_BUNDLE_BYTES,  /* size of the bundle, 0: not known */
-	KBUNDLE_COUNT_PRESENT,       /* unpack: there already */
-	KBUNDLE_COUNT_UNSELECTED,    /* not asked for */
-	KBUNDLE_COUNT_LEFTOVER,      /* never committed by the framework */
-	KBUNDLE_COUNT_POLICY,        /* left out by policy */
-	KBUNDLE_COUNT_DAMAGED,       /* committed, but broken */
-	KBUNDLE_COUNT_CHANGED,       /* changed while it was read */
-	KBUNDLE_COUNT_OCCUPIED,      /* place taken by something else */
-	KBUNDLE_COUNT_DRIFTED,       /* verify: differs from the bundle */
-	KBUNDLE_COUNT_MISSING,       /* verify: not in the directory */
-	KBUNDLE_COUNT_EXTRA,         /* verify: not in the bundle */
-	KBUNDLE_COUNT_UNSUPPORTED,   /* entry requires what is unknown here */
-	KBUNDLE_COUNT_PATHS_LEFT,    /* files with absolute paths still inside */
+	KBUNDLE_COUNT_ENTRIES =
+		0,	     /* entries packed, published, verified, seen */
+	KBUNDLE_COUNT_FILES, /* files in them */
+	KBUNDLE_COUNT_BYTES, /* bytes in those files */
+	KBUNDLE_COUNT_BUNDLE_BYTES, /* size of the bundle, 0: not known */
+	KBUNDLE_COUNT_PRESENT,	    /* unpack: there already */
+	KBUNDLE_COUNT_UNSELECTED,   /* not asked for */
+	KBUNDLE_COUNT_LEFTOVER,	    /* never committed by the framework */
+	KBUNDLE_COUNT_POLICY,	    /* left out by policy */
+	KBUNDLE_COUNT_DAMAGED,	    /* committed, but broken */
+	KBUNDLE_COUNT_CHANGED,	    /* changed while it was read */
+	KBUNDLE_COUNT_OCCUPIED,	    /* place taken by something else */
+	KBUNDLE_COUNT_DRIFTED,	    /* verify: differs from the bundle */
+	KBUNDLE_COUNT_MISSING,	    /* verify: not in the directory */
+	KBUNDLE_COUNT_EXTRA,	    /* verify: not in the bundle */
+	KBUNDLE_COUNT_UNSUPPORTED,  /* entry requires what is unknown here */
+	KBUNDLE_COUNT_PATHS_LEFT,   /* files with absolute paths still inside */
 	KBUNDLE_COUNT_MAX
 };
 
 /* Something that a report says of one entry. */
 struct kbundle_note {
-	int count;           /* the enum kbundle_count that it was counted in */
-	const char *root;    /* name of the root */
-	const char *path;    /* path of the entry below the root */
-	const char *file;    /* file in it, or NULL */
-	const char *reason;  /* one sentence */
+	int count;	    /* the enum kbundle_count that it was counted in */
+	const char *root;   /* name of the root */
+	const char *path;   /* path of the entry below the root */
+	const char *file;   /* file in it, or NULL */
+	const char *reason; /* one sentence */
 };
 
 KBUNDLE_API uint64_t kbundle_report_count(const kbundle_report *report,
@@ -229,10 +241,9 @@ KBUNDLE_API int kbundle_report_root(const kbundle_report *report, size_t i,
 KBUNDLE_API int kbundle_report_exit(const kbundle_report *report);
 /* One JSON document, docs/schema/report.schema.json. Free with kbundle_free().
  * Codes: NOMEM. */
-KBUNDLE_API int kbundle_report_to_json(const kbundle_report *report,
-				       char **ret_json,
-				       struct kbundle_error *err)
-	KBUNDLE_MUST_CHECK;
+KBUNDLE_API int
+kbundle_report_to_json(const kbundle_report *report, char **ret_json,
+		       struct kbundle_error *err) KBUNDLE_MUST_CHECK;
 KBUNDLE_API void kbundle_report_free(kbundle_report *report);
 
 /* ---- pack ------------------------------------------------------------- */
@@ -241,18 +252,22 @@ struct kbundle_pack_options {
 	size_t size;
 	const struct kbundle_root *roots;
 	size_t n_roots;
-	const char *output;       /* file to create or replace; NULL: output_fd */
-	int output_fd;            /* used when output is NULL */
-	const char *spool_dir;    /* NULL: output's directory, else $TMPDIR, /tmp */
-	int level;                /* zstd level 1 to 19; 0: 2 */
-	uint64_t frame_bytes;     /* 64 KiB to 8 MiB; 0: 4 MiB */
+	const char *output; /* file to create or replace; NULL: output_fd */
+	int output_fd;	    /* used when output is NULL */
+	const char
+		*spool_dir;   /* NULL: output's directory, else $TMPDIR, /tmp */
+	int level;	      /* zstd level 1 to 19; 0: 2 */
+	uint64_t frame_bytes; /* 64 KiB to 8 MiB; 0: 4 MiB */
 	const char *token_prefix; /* NULL: "/opt/kbundle" */
-	int host_code; /* take host extensions (.so) too */
+	int host_code;		  /* take host extensions (.so) too */
 	const struct kbundle_selection *selection; /* NULL: everything */
-	const struct kbundle_limits *limits;       /* NULL: defaults */
+	const struct kbundle_limits *limits;	   /* NULL: defaults */
 };
 #define KBUNDLE_PACK_OPTIONS_INIT                                              \
-	{ sizeof(struct kbundle_pack_options), NULL, 0, NULL, -1 }
+	{                                                                      \
+		sizeof(struct kbundle_pack_options), 0, 0, 0, -1, 0, 0, 0, 0,  \
+			0, 0, 0                                                \
+	}
 
 /*
  * Packs caches into a bundle. The output appears complete or not at all, and
@@ -271,7 +286,7 @@ KBUNDLE_API int kbundle_pack(const struct kbundle_env *env,
 
 enum kbundle_sync {
 	KBUNDLE_SYNC_DEFAULT = 0, /* one syncfs before anything is published */
-	KBUNDLE_SYNC_FILE,        /* fsync of each file and directory */
+	KBUNDLE_SYNC_FILE,	  /* fsync of each file and directory */
 	KBUNDLE_SYNC_NONE
 };
 
@@ -285,20 +300,24 @@ struct kbundle_unpack_options {
 	size_t size;
 	const char *input; /* a bundle file; NULL: read input_fd to its end */
 	int input_fd;
-	const struct kbundle_root *roots; /* where each named root goes; one
-					   * without a name takes the only one */
-	size_t n_roots;     /* roots not named go to their format's default */
-	const char *as;     /* path to write into the caches instead of the
+	const struct kbundle_root
+		*roots;	    /* where each named root goes; one
+			     * without a name takes the only one */
+	size_t n_roots;	    /* roots not named go to their format's default */
+	const char *as;	    /* path to write into the caches instead of the
 			     * root's own (one root only); NULL: its own */
 	const char *expect; /* "sha256:<hex>": the only bundle to accept */
-	int sync;           /* enum kbundle_sync */
-	int validate;       /* enum kbundle_validate */
-	int publish_entry;  /* publish each entry as it is ready; needs expect */
+	int sync;	    /* enum kbundle_sync */
+	int validate;	    /* enum kbundle_validate */
+	int publish_entry; /* publish each entry as it is ready; needs expect */
 	const struct kbundle_selection *selection;
 	const struct kbundle_limits *limits;
 };
 #define KBUNDLE_UNPACK_OPTIONS_INIT                                            \
-	{ sizeof(struct kbundle_unpack_options), NULL, -1 }
+	{                                                                      \
+		sizeof(struct kbundle_unpack_options), 0, -1, 0, 0, 0, 0, 0,   \
+			0, 0, 0, 0                                             \
+	}
 
 /*
  * Unpacks a bundle. Everything asked for is read, verified, validated, staged
@@ -319,14 +338,17 @@ struct kbundle_verify_options {
 	size_t size;
 	const char *input; /* NULL: input_fd */
 	int input_fd;
-	const struct kbundle_root *roots; /* live caches to compare; may be none */
+	const struct kbundle_root
+		*roots; /* live caches to compare; may be none */
 	size_t n_roots;
 	const char *expect;
 	int validate;
 	const struct kbundle_limits *limits;
 };
 #define KBUNDLE_VERIFY_OPTIONS_INIT                                            \
-	{ sizeof(struct kbundle_verify_options), NULL, -1 }
+	{                                                                      \
+		sizeof(struct kbundle_verify_options), 0, -1, 0, 0, 0, 0, 0    \
+	}
 
 /*
  * Reads the whole bundle and checks everything that unpack checks; writes
@@ -345,20 +367,20 @@ typedef struct kbundle_reader kbundle_reader;
 
 /* One entry, borrowed from the reader or the inspection until its next step. */
 struct kbundle_entry {
-	const char *root;   /* name of its root */
-	const char *path;   /* below the root */
+	const char *root; /* name of its root */
+	const char *path; /* below the root */
 	const char *format;
 	const char *kind;   /* "kernel", "autotune", "host-extension", … */
 	const char *name;   /* kernel's file stem */
 	const char *target; /* "cuda:sm_90a", or NULL */
-	uint64_t bytes;     /* sum of its files */
+	uint64_t bytes;	    /* sum of its files */
 	size_t n_files;
 	const char *facts_json; /* the facts as JSON text */
 };
 
 struct kbundle_file {
-	const char *name; /* below the entry; "": the entry is this file */
-	uint64_t size;    /* stored bytes */
+	const char *name;   /* below the entry; "": the entry is this file */
+	uint64_t size;	    /* stored bytes */
 	const char *sha256; /* 64 hex digits, of the stored bytes */
 	size_t n_rewrites;
 };
@@ -368,12 +390,11 @@ struct kbundle_file {
  * names). input NULL: input_fd, which may be a pipe. Payload is not read.
  * Codes: NOMEM, IO, NOTFOUND, FORMAT, VERSION, LIMIT.
  */
-KBUNDLE_API int kbundle_reader_open(const struct kbundle_env *env,
-				    const char *input, int input_fd,
-				    const struct kbundle_limits *limits,
-				    kbundle_reader **ret_reader,
-				    struct kbundle_error *err)
-	KBUNDLE_MUST_CHECK;
+KBUNDLE_API int
+kbundle_reader_open(const struct kbundle_env *env, const char *input,
+		    int input_fd, const struct kbundle_limits *limits,
+		    kbundle_reader **ret_reader,
+		    struct kbundle_error *err) KBUNDLE_MUST_CHECK;
 KBUNDLE_API void kbundle_reader_close(kbundle_reader *reader);
 
 KBUNDLE_API const char *kbundle_reader_id(const kbundle_reader *reader);
@@ -385,10 +406,9 @@ KBUNDLE_API int kbundle_reader_root(const kbundle_reader *reader, size_t i,
 
 /* Steps to the next entry: 1 with *ret_entry set, 0 at the end, or a code.
  * After the end the next call starts again. */
-KBUNDLE_API int kbundle_reader_next(kbundle_reader *reader,
-				    struct kbundle_entry *ret_entry,
-				    struct kbundle_error *err)
-	KBUNDLE_MUST_CHECK;
+KBUNDLE_API int
+kbundle_reader_next(kbundle_reader *reader, struct kbundle_entry *ret_entry,
+		    struct kbundle_error *err) KBUNDLE_MUST_CHECK;
 /* File i of the current entry. Codes: INVALID. */
 KBUNDLE_API int kbundle_reader_file(const kbundle_reader *reader, size_t i,
 				    struct kbundle_file *ret_file);
@@ -400,10 +420,10 @@ KBUNDLE_API int kbundle_reader_file(const kbundle_reader *reader, size_t i,
  * the frames that hold the file are read (from a pipe, everything).
  * Codes: NOTFOUND, and those of unpack.
  */
-KBUNDLE_API int kbundle_reader_cat(kbundle_reader *reader, const char *member,
-				   const char *root_path, int output_fd,
-				   struct kbundle_error *err)
-	KBUNDLE_MUST_CHECK;
+KBUNDLE_API int
+kbundle_reader_cat(kbundle_reader *reader, const char *member,
+		   const char *root_path, int output_fd,
+		   struct kbundle_error *err) KBUNDLE_MUST_CHECK;
 
 /* ---- looking at a cache ------------------------------------------------ */
 
@@ -418,7 +438,10 @@ struct kbundle_inspect_options {
 	int (*entry)(void *data, const struct kbundle_entry *entry);
 	void *entry_data;
 };
-#define KBUNDLE_INSPECT_OPTIONS_INIT { sizeof(struct kbundle_inspect_options) }
+#define KBUNDLE_INSPECT_OPTIONS_INIT                                           \
+	{                                                                      \
+		sizeof(struct kbundle_inspect_options), 0, 0, 0, 0, 0, 0       \
+	}
 
 /*
  * Reads cache directories as pack would and says what it would take, and what
@@ -433,9 +456,9 @@ KBUNDLE_API int kbundle_inspect(const struct kbundle_env *env,
 /* The default root of a format for this user from its environment variables,
  * absolute. ret_path: kbundle_free(). Codes: INVALID (unknown format),
  * NOTFOUND (no home directory known), NOMEM. */
-KBUNDLE_API int kbundle_default_root(const char *format, char **ret_path,
-				     struct kbundle_error *err)
-	KBUNDLE_MUST_CHECK;
+KBUNDLE_API int
+kbundle_default_root(const char *format, char **ret_path,
+		     struct kbundle_error *err) KBUNDLE_MUST_CHECK;
 
 #ifdef __cplusplus
 }

@@ -12,15 +12,18 @@ struct kb_arena_chunk;
 struct kb_arena {
 	struct kb_arena_chunk *chunks;
 };
-#define KB_ARENA_INIT { NULL }
+#define KB_ARENA_INIT                                                          \
+	{                                                                      \
+		NULL                                                           \
+	}
 
 void *kb_arena_alloc(struct kb_arena *arena, size_t bytes) KB_MUST_CHECK;
 /* Zeroed array; NULL also on overflow. */
-void *kb_arena_array(struct kb_arena *arena, size_t n, size_t item_bytes)
-	KB_MUST_CHECK;
+void *kb_arena_array(struct kb_arena *arena, size_t n,
+		     size_t item_bytes) KB_MUST_CHECK;
 char *kb_arena_strdup(struct kb_arena *arena, const char *text) KB_MUST_CHECK;
-char *kb_arena_strndup(struct kb_arena *arena, const char *text, size_t len)
-	KB_MUST_CHECK;
+char *kb_arena_strndup(struct kb_arena *arena, const char *text,
+		       size_t len) KB_MUST_CHECK;
 void kb_arena_clear(struct kb_arena *arena); /* keeps one chunk for reuse */
 void kb_arena_release(struct kb_arena *arena);
 

@@ -22,17 +22,17 @@ struct kb_buf {
 
 void kb_buf_init(struct kb_buf *buf, size_t max);
 void kb_buf_release(struct kb_buf *buf); /* and makes it empty again */
-void kb_buf_clear(struct kb_buf *buf);   /* keeps the memory */
+void kb_buf_clear(struct kb_buf *buf);	 /* keeps the memory */
 /* Cuts to at most len bytes. */
 void kb_buf_truncate(struct kb_buf *buf, size_t len);
 
 int kb_buf_reserve(struct kb_buf *buf, size_t more) KB_MUST_CHECK;
-int kb_buf_append(struct kb_buf *buf, const void *data, size_t len)
-	KB_MUST_CHECK;
+int kb_buf_append(struct kb_buf *buf, const void *data,
+		  size_t len) KB_MUST_CHECK;
 int kb_buf_puts(struct kb_buf *buf, const char *text) KB_MUST_CHECK;
 int kb_buf_putc(struct kb_buf *buf, char c) KB_MUST_CHECK;
-int kb_buf_printf(struct kb_buf *buf, const char *fmt, ...) KB_PRINTF(2, 3)
-	KB_MUST_CHECK;
+int kb_buf_printf(struct kb_buf *buf, const char *fmt, ...)
+	KB_PRINTF(2, 3) KB_MUST_CHECK;
 
 /* Gives the memory away as a malloc'ed, NUL-terminated string. */
 char *kb_buf_take(struct kb_buf *buf);
@@ -41,7 +41,7 @@ KB_DEFINE_AUTO_STRUCT(struct kb_buf, kb_buf_release);
 
 /* Makes room for `need` items in an array that grows, of *cap items now:
  * items_ptr is the address of its pointer. Returns 0 or NOMEM. */
-int kb_grow(void *items_ptr, size_t *cap, size_t need, size_t item_bytes)
-	KB_MUST_CHECK;
+int kb_grow(void *items_ptr, size_t *cap, size_t need,
+	    size_t item_bytes) KB_MUST_CHECK;
 
 #endif

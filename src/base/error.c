@@ -212,23 +212,19 @@ const char *kb_show_n(struct kb_shown *shown, const void *name, size_t len)
 	memcpy(shown->text + used, ELLIPSIS, ELLIPSIS_LEN);
 	used += ELLIPSIS_LEN;
 
-	/* The longest end that fits. No byte is shown by less than one. */
+	/* The longest end that fits. It begins with a whole character: no byte
+	 * is shown by less than one, and what is left of a split character
+	 * never by less than the whole. */
 	start = len - taken > half ? len - half : taken;
-	for (int i = 0; i < 3 && start < len; i++)
-		if ((bytes[start] & 0xc0) == 0x80)
-			start++;
 	for (;;) {
-		char tail[sizeof(shown->text)], first[4];
-		size_t n = show_some(tail, half, bytes + start, len - start,
-				     &taken);
+		size_t n = show_some(shown->text + used, half, bytes + start,
+				     len - start, &taken);
 
 		if (taken == len - start) {
-			memcpy(shown->text + used, tail, n);
 			shown->text[used + n] = '\0';
 			return shown->text;
 		}
-		(void)show_character(first, bytes + start, len - start, &taken);
-		start += taken;
+		start++;
 	}
 }
 

@@ -26,7 +26,7 @@ enum kb_json_type {
 	KB_JSON_OBJECT_END,
 	KB_JSON_ARRAY, /* [ */
 	KB_JSON_ARRAY_END,
-	KB_JSON_KEY,    /* a member's name */
+	KB_JSON_KEY, /* a member's name */
 	KB_JSON_STRING,
 	KB_JSON_NUMBER, /* also NaN, Infinity, -Infinity */
 	KB_JSON_TRUE,
@@ -88,8 +88,8 @@ bool kb_json_integer(const struct kb_json *json,
 
 /* Appends bytes as the inside of a JSON string (no quotes), as Python's
  * json.dumps(os.fsdecode(bytes)) writes them: ASCII only. */
-int kb_json_encode_python(struct kb_buf *buf, const void *bytes, size_t len)
-	KB_MUST_CHECK;
+int kb_json_encode_python(struct kb_buf *buf, const void *bytes,
+			  size_t len) KB_MUST_CHECK;
 
 /* Appends a string with its quotes in canonical form (docs/format.md): only
  * `"`, `\` and control bytes below 0x20 are escaped, the latter as \u00xx. */

@@ -23,8 +23,8 @@ struct kb_keyset {
 void kb_keyset_init(struct kb_keyset *set, const uint64_t secret[2]);
 void kb_keyset_release(struct kb_keyset *set);
 /* 1: added, 0: was there already, or NOMEM. */
-int kb_keyset_add(struct kb_keyset *set, const void *key, size_t len)
-	KB_MUST_CHECK;
+int kb_keyset_add(struct kb_keyset *set, const void *key,
+		  size_t len) KB_MUST_CHECK;
 bool kb_keyset_has(const struct kb_keyset *set, const void *key, size_t len);
 
 /* The fingerprint: SipHash-2-4-128 under the secret. */

@@ -21,7 +21,7 @@ void kb_format_hex(char *text, const uint8_t *bytes, size_t n);
 const char *kb_format_bytes(char text[16], uint64_t bytes);
 
 /* "<seconds>.<9 digits>", seconds 0 to 2^33-1 without leading zeros. */
-bool kb_parse_mtime(const char *text, int64_t *ret_s, uint32_t *ret_ns)
-	KB_MUST_CHECK;
+bool kb_parse_mtime(const char *text, int64_t *ret_s,
+		    uint32_t *ret_ns) KB_MUST_CHECK;
 
 #endif

@@ -138,7 +138,8 @@ bool kb_root_name_is_valid(const char *name)
 
 	return len > 0 && len <= KB_ROOT_NAME_MAX && is_alnum(name[0]) &&
 	       strspn(name, allowed) == len &&
-	       strncmp(name, "kbundle", strlen("kbundle")) != 0;
+	       strncmp(name, "kbundle", strlen("kbundle")) != 0 &&
+	       !kb_name_fault(name);
 }
 
 bool kb_token_is_valid(const char *token)

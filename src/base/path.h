@@ -13,9 +13,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define KB_NAME_MAX 255       /* bytes of one component */
+#define KB_NAME_MAX 255		/* bytes of one component */
 #define KB_MEMBER_PATH_MAX 1024 /* bytes of a member path */
-#define KB_PATH_DEPTH_MAX 16  /* components of a member path */
+#define KB_PATH_DEPTH_MAX 16	/* components of a member path */
 #define KB_ROOT_NAME_MAX 32
 #define KB_TOKEN_MIN 8
 #define KB_TOKEN_MAX 200
@@ -24,14 +24,16 @@ bool kb_utf8_is_valid(const void *text, size_t len);
 
 /* One component: 1 to 255 bytes, valid UTF-8 without C0, DEL, C1, backslash and
  * slash; not ".", "..", ".kbundle"; does not begin with "tmp.". NULL if fine,
- * else why not, as a phrase for a message ("is empty", "has a control byte"). */
+ * else why not, as a phrase for a message ("is empty", "has a control byte").
+ */
 const char *kb_name_fault(const char *name);
 
 /* A relative path of such components; depth and length by the limits above.
  * NULL if fine, else why not. */
 const char *kb_path_fault(const char *path);
 
-/* [a-z0-9][a-z0-9._-]{0,31}, not beginning with "kbundle". */
+/* [a-z0-9][a-z0-9._-]{0,31}, not beginning with "kbundle"; and a component as
+ * above, so not beginning with "tmp." either. */
 bool kb_root_name_is_valid(const char *name);
 
 /* (/[A-Za-z0-9][A-Za-z0-9._+-]*)+, 8 to 200 bytes. */

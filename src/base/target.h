@@ -19,7 +19,7 @@
 
 struct kb_target {
 	char text[KB_TARGET_MAX]; /* "" : none */
-	size_t base_len;          /* bytes of text without the suffix */
+	size_t base_len;	  /* bytes of text without the suffix */
 };
 
 /* Canonical text -> target. Returns false if it is none: backend

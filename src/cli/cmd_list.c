@@ -114,6 +114,8 @@ static int list(const struct kb_args *args, struct kb_out *out,
 		kb_listing_print(out->results, &entry);
 		if (out->verbose)
 			print_files(out->results, reader, entry.n_files);
+		if (kb_out_is_broken(out))
+			break;
 	}
 	if (r < 0)
 		return r;

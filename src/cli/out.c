@@ -216,18 +216,28 @@ static int exit_of_error(const struct kb_out *out, int error)
 	return exit_of(out, kbundle_code_exit(error));
 }
 
+bool kb_out_is_broken(struct kb_out *out)
+{
+	FILE *stream = out->results ? out->results : out->document;
+
+	if (!ferror(stream))
+		return false;
+	if (!out->write_errno)
+		out->write_errno = errno;
+	return true;
+}
+
 /* What was buffered must have arrived; 1 outranks only 0, 4 and 5. */
 static int close_results(struct kb_out *out, int code)
 {
 	FILE *stream = out->results ? out->results : out->document;
-	bool failed = ferror(stream); /* earlier: its errno is gone */
 
-	errno = 0;
-	if (fflush(stream) == 0 && !failed)
+	(void)fflush(stream);
+	if (!kb_out_is_broken(out))
 		return code;
 	say(out, "%s: %s",
 	    stream == stdout ? "standard output" : "standard error",
-	    errno ? strerror(errno) : "write error");
+	    strerror(out->write_errno));
 	return code == 0 || code == 4 || code == 5 ? 1 : code;
 }
 

@@ -23,7 +23,8 @@ struct kb_out {
 	FILE *document; /* NULL: no --json */
 	FILE *messages; /* NULL: the document has standard error */
 	bool quiet, verbose;
-	int accept; /* of enum kb_accept */
+	int accept;	 /* of enum kb_accept */
+	int write_errno; /* of the first write that failed */
 	struct kb_progress progress;
 };
 
@@ -44,6 +45,9 @@ void kb_out_notes(struct kb_out *out, const kbundle_report *report,
 		  bool leftovers);
 /* "3 left over, 1 damaged": what the report counts besides entries. */
 void kb_out_besides(struct kb_out *out, const kbundle_report *report);
+
+/* Could something not be written? Then a long list may as well end. */
+bool kb_out_is_broken(struct kb_out *out);
 
 /* The way out of a verb. Each returns the exit code. */
 int kb_out_failed(struct kb_out *out, const struct kbundle_error *err);

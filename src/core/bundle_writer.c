@@ -131,8 +131,8 @@ void kb_bundle_writer_release(struct kb_bundle_writer *writer)
 		frame_free(writer->spare);
 		writer->spare = next;
 	}
-	for (unsigned i = 0; writer->compressors &&
-			     i < kb_pool_workers(writer->options.pool);
+	for (unsigned i = 0;
+	     writer->compressors && i < kb_pool_workers(writer->options.pool);
 	     i++)
 		kb_zstd_writer_free(writer->compressors[i]);
 	free(writer->compressors);
@@ -422,10 +422,9 @@ static int copy_payload(struct kb_bundle_writer *writer, int fd,
 	int r = chunk ? 0 : kb_fail_nomem(err);
 
 	for (size_t i = 0; r == 0 && i < writer->payload.n; i++)
-		r = kb_seektable_add(table,
-				     writer->payload.frames[i].stored_bytes,
-				     writer->payload.frames[i].content_bytes,
-				     err);
+		r = kb_seektable_add(
+			table, writer->payload.frames[i].stored_bytes,
+			writer->payload.frames[i].content_bytes, err);
 	while (r == 0) {
 		r = kb_pread(writer->ctx, writer->payload_fd, chunk, COPY_BYTES,
 			     done, &got, "spool file", err);

@@ -39,7 +39,7 @@ struct kb_bundle_writer {
 	struct kb_lane *lane;
 	struct frame_job *frame; /* being filled, or NULL */
 	struct frame_job *spare; /* emptied ones, for reuse */
-	int payload_fd;          /* spool of payload frames */
+	int payload_fd;		 /* spool of payload frames */
 	struct kb_seektable payload;
 	int lines_fd; /* spool of the entries' lines */
 	uint64_t lines_bytes;
@@ -47,7 +47,7 @@ struct kb_bundle_writer {
 	uint32_t last_root;
 	char last_target[KB_TARGET_MAX];
 	uint8_t id[KB_SHA256_BYTES]; /* after finish */
-	uint64_t bundle_bytes;       /* after finish */
+	uint64_t bundle_bytes;	     /* after finish */
 };
 
 /* roots are borrowed. Codes: IO, NOMEM, INTERNAL. */

@@ -9,7 +9,7 @@
 
 #include <sys/resource.h>
 
-#define FDS_KEPT 64      /* for everything but the workers */
+#define FDS_KEPT 64	 /* for everything but the workers */
 #define FDS_PER_WORKER 8 /* an entry's directory, a file, a spool, … */
 
 unsigned kb_worker_count(const struct kb_ctx *ctx)
@@ -35,10 +35,10 @@ static int take_out(const struct kb_load_config *config,
 	const struct kb_planned *planned = loaded->planned;
 
 	if (loaded->outcome == KB_LOAD_ABSENT)
-		return kb_report_note(
-			report, KBUNDLE_COUNT_LEFTOVER,
-			config->roots->items[planned->root].name, planned->path,
-			NULL, "vanished while the cache was read", err);
+		return kb_report_note(report, KBUNDLE_COUNT_LEFTOVER,
+				      config->roots->items[planned->root].name,
+				      planned->path, NULL,
+				      "vanished while the cache was read", err);
 	if (loaded->count == KBUNDLE_COUNT_UNSELECTED) {
 		report->counts[KBUNDLE_COUNT_UNSELECTED]++;
 		return 0;
@@ -66,10 +66,12 @@ static int hand_on(const struct kb_load_config *config,
 		return r;
 	report->counts[KBUNDLE_COUNT_ENTRIES]++;
 	report->counts[KBUNDLE_COUNT_FILES] += loaded->entry.n_files;
-	report->counts[KBUNDLE_COUNT_PATHS_LEFT] += loaded->paths_left;
-	for (size_t i = 0; i < loaded->entry.n_files; i++)
+	for (size_t i = 0; i < loaded->entry.n_files; i++) {
 		report->counts[KBUNDLE_COUNT_BYTES] +=
 			loaded->entry.files[i].size;
+		report->counts[KBUNDLE_COUNT_PATHS_LEFT] +=
+			loaded->contents[i].has_paths;
+	}
 	return 0;
 }
 

@@ -47,8 +47,8 @@ struct consumption {
 	struct kb_hash **hashes; /* one per worker, one for the caller */
 	uint8_t *needed;
 	struct kb_plain_frame *frame; /* current one */
-	size_t frame_pos;             /* in it */
-	uint64_t frame_start;         /* where it begins in the payload */
+	size_t frame_pos;	      /* in it */
+	uint64_t frame_start;	      /* where it begins in the payload */
 	uint64_t payload_pos;
 	struct kbundle_progress progress;
 };
@@ -113,8 +113,8 @@ static int next_frame(struct consumption *in, struct kbundle_error *err)
 
 	if (in->frame)
 		in->frame_start += in->frame->plain.len;
-	skipped_to = in->frame ? in->frame->index + 1
-			       : in->survey->manifest_frames;
+	skipped_to =
+		in->frame ? in->frame->index + 1 : in->survey->manifest_frames;
 	kb_plain_frame_unref(kb_take(in->frame));
 	int r = kb_feeder_next(&in->feeder, &in->frame, err);
 
@@ -182,8 +182,8 @@ static int hand_on(struct consumption *in, struct entry_job *job,
 
 static int take_result(struct consumption *in, struct kbundle_error *err)
 {
-	KB_AUTO(entry_job_free) struct entry_job *job =
-		(struct entry_job *)kb_lane_take(in->lane);
+	KB_AUTO(entry_job_free)
+	struct entry_job *job = (struct entry_job *)kb_lane_take(in->lane);
 
 	return hand_on(in, job, err);
 }
@@ -233,8 +233,7 @@ static int take_large(struct consumption *in, struct entry_job *job,
 static int take_entry(struct consumption *in, uint64_t index, const char *line,
 		      size_t len, struct kbundle_error *err)
 {
-	KB_AUTO(entry_job_free) struct entry_job *job =
-		calloc(1, sizeof(*job));
+	KB_AUTO(entry_job_free) struct entry_job *job = calloc(1, sizeof(*job));
 	uint64_t end = in->payload_pos + in->survey->tar_bytes[index];
 	int r = 0;
 
@@ -289,8 +288,8 @@ static int take_end(struct consumption *in, struct kbundle_error *err)
 	static const char zeros[KB_TAR_END];
 	int r;
 
-	if (in->frame && in->frame_start + in->frame->plain.len >
-				 in->survey->payload_bytes)
+	if (in->frame &&
+	    in->frame_start + in->frame->plain.len > in->survey->payload_bytes)
 		return kb_fail(err, KBUNDLE_E_FORMAT,
 			       "frame %zu holds more than the payload",
 			       in->frame->index);
@@ -352,7 +351,8 @@ static int find_needed(struct consumption *in, struct kbundle_error *err)
 
 			in->needed[last / 8] |= (uint8_t)(1u << last % 8);
 			while (last + 1 < frames->n && last_end < end) {
-				last_end += frames->frames[++last].content_bytes;
+				last_end +=
+					frames->frames[++last].content_bytes;
 				in->needed[last / 8] |=
 					(uint8_t)(1u << last % 8);
 			}

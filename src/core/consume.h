@@ -36,7 +36,7 @@ struct kb_consumer {
 };
 
 /* Codes: FORMAT, DIGEST, LIMIT, IO, NOMEM, CANCELLED, and the callback's. */
-int kb_consume(struct kb_consumer *consumer, struct kbundle_error *err)
-	KB_MUST_CHECK;
+int kb_consume(struct kb_consumer *consumer,
+	       struct kbundle_error *err) KB_MUST_CHECK;
 
 #endif

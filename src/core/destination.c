@@ -36,9 +36,9 @@ static const char *given_path(const struct kb_header *header, size_t root,
 			      const struct kbundle_root *roots, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (roots[i].name ? !strcmp(roots[i].name,
-					    header->roots[root].name)
-				  : header->n_roots == 1)
+		if (roots[i].name
+			    ? !strcmp(roots[i].name, header->roots[root].name)
+			    : header->n_roots == 1)
 			return roots[i].path;
 	return NULL;
 }
@@ -61,11 +61,12 @@ static int check_given(const struct kb_header *header,
 			return kb_fail(err, KBUNDLE_E_INVALID,
 				       "a root has no path");
 		if (!roots[i].name && (header->n_roots != 1 || n != 1))
-			return kb_fail(err, KBUNDLE_E_INVALID,
-				       "the bundle has %zu roots; say which one "
-				       "goes to %s, as NAME=DIR",
-				       header->n_roots,
-				       kb_show(&shown, roots[i].path));
+			return kb_fail(
+				err, KBUNDLE_E_INVALID,
+				"the bundle has %zu roots; say which one "
+				"goes to %s, as NAME=DIR",
+				header->n_roots,
+				kb_show(&shown, roots[i].path));
 		if (!roots[i].name)
 			continue;
 		while (j < header->n_roots &&
@@ -97,8 +98,8 @@ static int open_live(struct kb_destination *item, struct kb_ctx *ctx,
 {
 	struct kb_shown shown;
 
-	item->live.fd = kb_openat(ctx, AT_FDCWD, item->path,
-				  O_RDONLY | O_DIRECTORY, 0);
+	item->live.fd =
+		kb_openat(ctx, AT_FDCWD, item->path, O_RDONLY | O_DIRECTORY, 0);
 	if (item->live.fd < 0 && errno != ENOENT)
 		return kb_fail_errno(err, errno, "cannot open %s",
 				     kb_show(&shown, item->path));
@@ -147,12 +148,12 @@ int kb_destinations_open(struct kb_destinations *destinations,
 			return r;
 		for (size_t j = 0; j < i; j++)
 			if (!strcmp(destinations->items[j].path, item->path))
-				return kb_fail(err, KBUNDLE_E_INVALID,
-					       "roots %s and %s would both go "
-					       "to %s; name a directory for one",
-					       header->roots[j].name,
-					       header->roots[i].name,
-					       item->path);
+				return kb_fail(
+					err, KBUNDLE_E_INVALID,
+					"roots %s and %s would both go "
+					"to %s; name a directory for one",
+					header->roots[j].name,
+					header->roots[i].name, item->path);
 	}
 	return 0;
 }

@@ -15,7 +15,7 @@ struct kb_destination {
 	char *path;    /* absolute, clean, symlinks kept */
 	char *written; /* path that goes into the files: path, or --as */
 	struct kb_live_root live;
-	char *spellings[3]; /* path, written, real path */
+	char *spellings[3];	/* path, written, real path */
 	struct kb_stage *stage; /* NULL: nothing is written there */
 };
 
@@ -29,8 +29,8 @@ struct kb_destinations {
 int kb_destinations_open(struct kb_destinations *destinations,
 			 struct kb_ctx *ctx, const struct kb_header *header,
 			 const struct kbundle_root *roots, size_t n_roots,
-			 const char *as, struct kbundle_error *err)
-	KB_MUST_CHECK;
+			 const char *as,
+			 struct kbundle_error *err) KB_MUST_CHECK;
 void kb_destinations_release(struct kb_destinations *destinations);
 KB_DEFINE_AUTO_STRUCT(struct kb_destinations, kb_destinations_release);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decompressed payload frames, in order, some of them ahead of need. Frames of a
- * file are read and decompressed by workers; those of a stream are read by the
- * calling thread and decompressed by workers.
+ * Decompressed payload frames, in order, some of them ahead of need. Frames of
+ * a file are read and decompressed by workers; those of a stream are read by
+ * the calling thread and decompressed by workers.
  */
 #ifndef KB_FEEDER_H
 #define KB_FEEDER_H
@@ -35,8 +35,8 @@ struct kb_feeder {
 	unsigned workers;
 	struct kb_lane *lane;
 	const uint8_t *needed; /* bit per frame; NULL: all */
-	size_t next;           /* frame to submit */
-	bool at_end;           /* of a stream */
+	size_t next;	       /* frame to submit */
+	bool at_end;	       /* of a stream */
 	uint64_t content;      /* submitted so far, for the ratio */
 };
 

@@ -197,8 +197,8 @@ static const char *difference(const struct kb_entry *want,
 
 static int take_result(struct kb_live *live, struct kbundle_error *err)
 {
-	KB_AUTO(kb_loaded_free) struct kb_loaded *loaded =
-		(struct kb_loaded *)kb_lane_take(live->lane);
+	KB_AUTO(kb_loaded_free)
+	struct kb_loaded *loaded = (struct kb_loaded *)kb_lane_take(live->lane);
 	KB_AUTO(expected_free) struct kb_expected *expected = live->first;
 	const char *file, *reason;
 
@@ -225,8 +225,8 @@ static int take_result(struct kb_live *live, struct kbundle_error *err)
 static int expect(const struct kb_entry *entry, struct kb_expected **ret,
 		  struct kbundle_error *err)
 {
-	KB_AUTO(expected_free) struct kb_expected *expected =
-		calloc(1, sizeof(*expected));
+	KB_AUTO(expected_free)
+	struct kb_expected *expected = calloc(1, sizeof(*expected));
 	struct kb_arena *arena;
 	struct kb_entry *copy;
 
@@ -236,8 +236,8 @@ static int expect(const struct kb_entry *entry, struct kb_expected **ret,
 	copy = &expected->entry;
 	*copy = *entry;
 	copy->path = kb_arena_strdup(arena, entry->path);
-	copy->files = kb_arena_array(arena, entry->n_files,
-				     sizeof(*copy->files));
+	copy->files =
+		kb_arena_array(arena, entry->n_files, sizeof(*copy->files));
 	expected->planned.root = entry->root;
 	expected->planned.is_file = kb_entry_is_file(entry);
 	expected->planned.path = copy->path;

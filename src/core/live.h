@@ -22,7 +22,7 @@ struct kb_live {
 	struct kb_load_config config;
 	struct kb_lane *lane;
 	struct kb_expected *first, **last; /* in lane order */
-	struct kb_keyset members; /* paths of the bundle's entries */
+	struct kb_keyset members;	   /* paths of the bundle's entries */
 };
 
 /* Opens the roots that the user named. Codes: INVALID, NOTFOUND, IO, NOMEM. */
@@ -38,8 +38,9 @@ KB_DEFINE_AUTO_STRUCT(struct kb_live, kb_live_release);
  * later call. */
 int kb_live_compare(struct kb_live *live, const struct kb_entry *entry,
 		    struct kbundle_error *err) KB_MUST_CHECK;
-/* After the last: waits for the rest, and counts entries that the bundle lacks. */
-int kb_live_finish(struct kb_live *live, struct kbundle_error *err)
-	KB_MUST_CHECK;
+/* After the last: waits for the rest, and counts entries that the bundle lacks.
+ */
+int kb_live_finish(struct kb_live *live,
+		   struct kbundle_error *err) KB_MUST_CHECK;
 
 #endif

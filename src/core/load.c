@@ -39,7 +39,8 @@ struct raw_file {
 	const char *name;
 	struct stat st;
 	bool spooled;
-	uint64_t offset; /* in memory or in the spool */
+	bool has_paths;	    /* of spooled files, found on the way */
+	uint64_t offset;    /* in memory or in the spool */
 	uint8_t sha256[32]; /* of spooled files, made on the way */
 	const void *map;
 };
@@ -50,7 +51,7 @@ struct attempt {
 	struct kb_ctx *ctx;
 	const struct kb_format *format;
 	struct kb_hash *hash;
-	int dir_fd; /* the entry, or for a file-shaped one its parent */
+	int dir_fd;	  /* the entry, or for a file-shaped one its parent */
 	const char *base; /* name of a file-shaped entry */
 	struct kb_listing list;
 	struct raw_file *files;
@@ -107,8 +108,8 @@ static int spool_chunk(struct attempt *in, const void *data, size_t len,
 	int r;
 
 	if (to->spool_fd < 0) {
-		r = kb_spool_open(in->ctx, to->config->spool_dir,
-				  &to->spool_fd, err);
+		r = kb_spool_open(in->ctx, to->config->spool_dir, &to->spool_fd,
+				  err);
 		if (r < 0)
 			return r;
 	}
@@ -150,7 +151,7 @@ static int read_to_spool(struct attempt *in, struct raw_file *file, int fd,
 	if (r == 0)
 		r = kb_hash_finish(in->hash, file->sha256, err);
 	in->changed |= total != (uint64_t)file->st.st_size;
-	in->to->paths_left += scan.found;
+	file->has_paths = scan.found;
 	return r;
 }
 
@@ -246,8 +247,8 @@ static int list_entry(struct attempt *in, struct kbundle_error *err)
 	for (size_t i = 0, j = 0; !in->base && i < in->list.n; i++) {
 		if (!is_part(in, &in->list.items[i]))
 			continue;
-		in->files[j].name = kb_arena_strdup(&to->arena,
-						    in->list.items[i].name);
+		in->files[j].name =
+			kb_arena_strdup(&to->arena, in->list.items[i].name);
 		if (!in->files[j++].name)
 			return kb_fail_nomem(err);
 	}
@@ -472,6 +473,7 @@ static int fill_file(struct attempt *in, size_t i,
 	file->extra = "";
 	if (raw->spooled) {
 		content->spool_offset = raw->offset;
+		content->has_paths = raw->has_paths;
 		memcpy(file->sha256, raw->sha256, sizeof(file->sha256));
 		return 0;
 	}
@@ -479,9 +481,8 @@ static int fill_file(struct attempt *in, size_t i,
 	r = store_file(in, i, checked, &content->data, err);
 	if (r < 0)
 		return r;
-	if (!file->n_rewrites)
-		to->paths_left += kb_has_paths(content->data,
-					       (size_t)file->size);
+	content->has_paths = !file->n_rewrites &&
+			     kb_has_paths(content->data, (size_t)file->size);
 	return kb_hash_bytes(in->hash, content->data, (size_t)file->size,
 			     file->sha256, err);
 }
@@ -501,10 +502,10 @@ static int fill_entry(struct attempt *in, const struct kb_checked *checked,
 	entry->facts = checked->facts;
 	entry->extra = "";
 	entry->n_files = in->n_files;
-	entry->files = kb_arena_array(&to->arena, in->n_files,
-				      sizeof(*entry->files));
-	to->contents = kb_arena_array(&to->arena, in->n_files,
-				      sizeof(*to->contents));
+	entry->files =
+		kb_arena_array(&to->arena, in->n_files, sizeof(*entry->files));
+	to->contents =
+		kb_arena_array(&to->arena, in->n_files, sizeof(*to->contents));
 	if (!entry->files || !to->contents)
 		return kb_fail_nomem(err);
 	for (size_t i = 0; i < in->n_files; i++) {
@@ -620,7 +621,6 @@ static void start_over(struct kb_loaded *to)
 	kb_close(kb_take_fd(&to->spool_fd));
 	memset(&to->entry, 0, sizeof(to->entry));
 	to->contents = NULL;
-	to->paths_left = 0;
 	to->outcome = KB_LOADED;
 	to->file = to->reason = NULL;
 }

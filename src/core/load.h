@@ -29,12 +29,13 @@ struct kb_load_config {
 struct kb_content {
 	const void *data; /* stored bytes; NULL: they lie in the spool */
 	uint64_t spool_offset;
+	bool has_paths; /* absolute paths are still inside */
 };
 
 enum kb_load_outcome {
 	KB_LOADED,
 	KB_LOAD_LEFT_OUT, /* `count` and `reason` tell why */
-	KB_LOAD_ABSENT    /* no such entry (any more) */
+	KB_LOAD_ABSENT	  /* no such entry (any more) */
 };
 
 struct kb_loaded {
@@ -47,7 +48,6 @@ struct kb_loaded {
 	struct kb_entry entry;
 	struct kb_content *contents;
 	int spool_fd;
-	size_t paths_left; /* files that still have absolute paths inside */
 	struct kb_arena arena;
 	struct kb_buf memory; /* contents as they were read */
 };

@@ -38,15 +38,15 @@ int kb_header_format(const struct kb_header *header, struct kb_buf *buf,
 int kb_entry_format(const struct kb_entry *entry, struct kb_buf *buf,
 		    struct kbundle_error *err) KB_MUST_CHECK;
 /* Only the facts object, as in the entry's line. */
-int kb_facts_format(const struct kb_facts *facts, struct kb_buf *buf)
-	KB_MUST_CHECK;
+int kb_facts_format(const struct kb_facts *facts,
+		    struct kb_buf *buf) KB_MUST_CHECK;
 
 /* Parses a line (without its newline). Only the canonical form is read, and
  * everything that can be checked on one line is checked. Messages begin with
  * the JSON path. Codes: FORMAT, VERSION, NOMEM. */
 int kb_header_parse(const char *line, size_t len, struct kb_arena *arena,
-		    struct kb_header *ret, struct kbundle_error *err)
-	KB_MUST_CHECK;
+		    struct kb_header *ret,
+		    struct kbundle_error *err) KB_MUST_CHECK;
 int kb_entry_parse(const char *line, size_t len, const struct kb_header *header,
 		   struct kb_arena *arena, struct kb_entry *ret,
 		   struct kbundle_error *err) KB_MUST_CHECK;

@@ -100,7 +100,8 @@ static int put_rewrites(const struct kb_file *file, struct kb_buf *buf)
 	for (size_t i = 0; r == 0 && i < file->n_rewrites; i++) {
 		const struct kb_rewrite *rewrite = &file->rewrites[i];
 
-		r = kb_buf_printf(buf, "%s[%" PRIu64 ",%" PRIu32 ",%" PRIu32 ",",
+		r = kb_buf_printf(buf,
+				  "%s[%" PRIu64 ",%" PRIu32 ",%" PRIu32 ",",
 				  i ? "," : ",\"rewrites\":[", rewrite->offset,
 				  rewrite->length, rewrite->root);
 		if (r == 0)
@@ -124,7 +125,8 @@ static int put_file(const struct kb_file *file, struct kb_buf *buf)
 	if (r == 0)
 		r = put_rewrites(file, buf);
 	if (r == 0 && file->has_mtime)
-		r = kb_buf_printf(buf, ",\"mtime\":\"%" PRId64 ".%09" PRIu32 "\"",
+		r = kb_buf_printf(buf,
+				  ",\"mtime\":\"%" PRId64 ".%09" PRIu32 "\"",
 				  file->mtime_s, file->mtime_ns);
 	return r < 0 ? r : put_end(buf, file->extra, "}");
 }
@@ -134,8 +136,8 @@ static int put_kernel(const struct kb_kernel_fact *kernel, struct kb_buf *buf)
 	int r = put_text(buf, "{\"name\":", kernel->name);
 
 	if (r == 0)
-		r = put_optional_number(buf, ",\"registers\":",
-					kernel->registers);
+		r = put_optional_number(buf,
+					",\"registers\":", kernel->registers);
 	if (r == 0)
 		r = put_optional_number(buf, ",\"shared\":", kernel->shared);
 	return r < 0 ? r : put_end(buf, kernel->extra, "}");
@@ -194,8 +196,8 @@ int kb_facts_format(const struct kb_facts *facts, struct kb_buf *buf)
 	if (r == 0)
 		r = put_optional_number(buf, ",\"warps\":", facts->warps);
 	if (r == 0)
-		r = put_optional_number(buf, ",\"warp_size\":",
-					facts->warp_size);
+		r = put_optional_number(buf,
+					",\"warp_size\":", facts->warp_size);
 	if (r == 0 && facts->has_shared)
 		r = put_number(buf, ",\"shared\":", facts->shared);
 	if (r == 0 && facts->whole)

@@ -354,7 +354,8 @@ static int parse_roots(const struct reader *in,
 		return r;
 	ret->roots = items;
 	node = kb_jsonnode_first(node);
-	for (size_t i = 0; i < ret->n_roots; i++, node = kb_jsonnode_next(node)) {
+	for (size_t i = 0; i < ret->n_roots;
+	     i++, node = kb_jsonnode_next(node)) {
 		r = parse_root(in, i, node, &ret->roots[i]);
 		if (r < 0)
 			return r;
@@ -371,7 +372,7 @@ static int parse_header(struct reader *in, const struct kb_jsonnode *object,
 			struct kb_header *ret)
 {
 	static const char *const known[] = {"kbundle", "requires", "roots",
-					    "entries", "files",    "bytes",
+					    "entries", "files",	   "bytes",
 					    NULL};
 	int r;
 
@@ -514,7 +515,7 @@ static int parse_file(const struct reader *parent, size_t index,
 		      const struct kb_header *header,
 		      const struct kb_entry *entry, struct kb_file *ret)
 {
-	static const char *const known[] = {"name",     "size",  "sha256",
+	static const char *const known[] = {"name",	"size",	 "sha256",
 					    "rewrites", "mtime", NULL};
 	struct reader in;
 	const char *hex;
@@ -583,7 +584,8 @@ static int parse_files(const struct reader *in,
 		return r;
 	ret->files = items;
 	node = kb_jsonnode_first(node);
-	for (size_t i = 0; i < ret->n_files; i++, node = kb_jsonnode_next(node)) {
+	for (size_t i = 0; i < ret->n_files;
+	     i++, node = kb_jsonnode_next(node)) {
 		r = parse_file(in, i, node, header, ret, &ret->files[i]);
 		if (r < 0)
 			return r;
@@ -642,7 +644,7 @@ static int parse_binary(const struct reader *parent, size_t index,
 			const struct kb_jsonnode *node,
 			struct kb_binary_fact *ret)
 {
-	static const char *const known[] = {"file", "kind",  "target",  "abi",
+	static const char *const known[] = {"file", "kind",  "target",	"abi",
 					    "tool", "debug", "kernels", NULL};
 	struct reader in;
 	int r;
@@ -692,10 +694,9 @@ static int parse_binaries(const struct reader *in,
 static int parse_facts(const struct reader *parent,
 		       const struct kb_jsonnode *object, struct kb_facts *ret)
 {
-	static const char *const known[] = {
-		"producer",  "version", "symbol", "warps",
-		"warp_size", "shared",  "whole",  "binaries",
-		NULL};
+	static const char *const known[] = {"producer", "version",   "symbol",
+					    "warps",	"warp_size", "shared",
+					    "whole",	"binaries",  NULL};
 	struct reader in;
 	int r;
 
@@ -771,11 +772,11 @@ static int check_format(const struct reader *in, const struct kb_entry *entry)
 
 		for (size_t j = 0; j < file->n_rewrites; j++) {
 			const char *codec = file->rewrites[j].codec;
-			bool may = format ? format->may_rewrite(file->name,
-								codec)
-					  : len > 5 && !strcmp(file->name + len -
-								       5,
-							       ".json");
+			bool may =
+				format ? format->may_rewrite(file->name, codec)
+				       : len > 5 &&
+						 !strcmp(file->name + len - 5,
+							 ".json");
 
 			if (!may)
 				return fault(in, "files: a rewrite",
@@ -789,10 +790,9 @@ static int check_format(const struct reader *in, const struct kb_entry *entry)
 static int parse_entry(struct reader *in, const struct kb_jsonnode *object,
 		       const struct kb_header *header, struct kb_entry *ret)
 {
-	static const char *const known[] = {"root",   "path", "format",
-					    "kind",   "name", "target",
-					    "requires", "files", "facts",
-					    NULL};
+	static const char *const known[] = {
+		"root",	  "path",     "format", "kind",	 "name",
+		"target", "requires", "files",	"facts", NULL};
 	int r = check_members(in, object, known, &ret->extra);
 
 	if (r == 0)

@@ -40,8 +40,8 @@ static int open_temporary(struct kb_output *output, struct kbundle_error *err)
 	char uuid[37];
 
 	kb_uuid4(uuid);
-	if (!dir || asprintf(&output->temporary, "%s/.kbundle-%s.tmp", dir,
-			     uuid) < 0) {
+	if (!dir ||
+	    asprintf(&output->temporary, "%s/.kbundle-%s.tmp", dir, uuid) < 0) {
 		output->temporary = NULL;
 		return kb_fail_nomem(err);
 	}

@@ -19,8 +19,8 @@ void kb_output_init(struct kb_output *output, struct kb_ctx *ctx);
 int kb_output_open(struct kb_output *output, const char *path, int fd,
 		   struct kbundle_error *err) KB_MUST_CHECK;
 /* Flushes and renames; replaces what was there. Codes: IO. */
-int kb_output_commit(struct kb_output *output, struct kbundle_error *err)
-	KB_MUST_CHECK;
+int kb_output_commit(struct kb_output *output,
+		     struct kbundle_error *err) KB_MUST_CHECK;
 void kb_output_release(struct kb_output *output); /* the rollback */
 KB_DEFINE_AUTO_STRUCT(struct kb_output, kb_output_release);
 

@@ -67,7 +67,8 @@ static int nothing(struct kbundle_report *report,
 	return kb_fail(err, KBUNDLE_E_EMPTY,
 		       "found no entry to pack in %s%s; `kbundle inspect` "
 		       "says what is there",
-		       kb_show(&shown, path), roots->n > 1 ? " and others" : "");
+		       kb_show(&shown, path),
+		       roots->n > 1 ? " and others" : "");
 }
 
 /* Where spools lie: as asked for, beside the output, or in $TMPDIR. */
@@ -230,8 +231,8 @@ int kb_inspect(struct kb_ctx *ctx,
 		r = kb_selection_init(&selection, NULL, err);
 	if (r == 0)
 		r = kb_source_roots_open(ctx, options->roots, options->n_roots,
-					 NULL, config.spool_dir, &limits, &roots,
-					 err);
+					 NULL, config.spool_dir, &limits,
+					 &roots, err);
 	if (r == 0)
 		r = report_roots(report, &roots, err);
 	if (r == 0)

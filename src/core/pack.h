@@ -9,13 +9,13 @@
 
 /* As kbundle_pack(), with options copied and checked (API floor). */
 int kb_pack(struct kb_ctx *ctx, const struct kbundle_pack_options *options,
-	    struct kbundle_report *report, struct kbundle_error *err)
-	KB_MUST_CHECK;
+	    struct kbundle_report *report,
+	    struct kbundle_error *err) KB_MUST_CHECK;
 
 /* As kbundle_inspect(). */
 int kb_inspect(struct kb_ctx *ctx,
 	       const struct kbundle_inspect_options *options,
-	       struct kbundle_report *report, struct kbundle_error *err)
-	KB_MUST_CHECK;
+	       struct kbundle_report *report,
+	       struct kbundle_error *err) KB_MUST_CHECK;
 
 #endif

@@ -15,7 +15,7 @@
 struct kb_path_scan {
 	bool found;
 	unsigned char before; /* byte in front of the current one */
-	int state;            /* of the small automaton in pathscan.c */
+	int state;	      /* of the small automaton in pathscan.c */
 };
 
 void kb_path_scan_init(struct kb_path_scan *scan);

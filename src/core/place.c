@@ -50,7 +50,10 @@ static int look_inside(struct kb_ctx *ctx, const struct kb_live_root *root,
 	int r = 0;
 
 	look->place = KB_PLACE_PRESENT;
-	if (format)
+	/* What nothing commits is no whole entry: its check will say so. */
+	if (format && !format->commit_file(entry))
+		resident = KB_RESIDENT_UNMARKED;
+	else if (format)
 		r = format->resident(ctx, root->fd, dir_fd, entry,
 				     root->spellings, root->n_spellings,
 				     &resident, look->reason, err);

@@ -32,10 +32,11 @@ struct kb_place_look {
 	struct timespec mtime; /* of what is there */
 };
 
-/* entry: its path, format, kind and name are used. Codes: IO, NOMEM. */
+/* entry: its path, format, kind, name and the file that commits it are used.
+ * Codes: IO, NOMEM. */
 int kb_place_look(struct kb_ctx *ctx, const struct kb_live_root *root,
 		  const struct kb_entry *entry, bool is_file,
-		  struct kb_place_look *ret, struct kbundle_error *err)
-	KB_MUST_CHECK;
+		  struct kb_place_look *ret,
+		  struct kbundle_error *err) KB_MUST_CHECK;
 
 #endif

@@ -237,8 +237,8 @@ static const char *match_member(const struct kbundle_reader *reader,
 }
 
 static int find_member(struct kbundle_reader *reader, const char *member,
-		       uint64_t *ret_index, uint32_t *ret_root,
-		       char **ret_file, struct kbundle_error *err)
+		       uint64_t *ret_index, uint32_t *ret_root, char **ret_file,
+		       struct kbundle_error *err)
 {
 	struct kb_shown shown;
 	int r;
@@ -307,17 +307,18 @@ int kb_reader_cat(struct kbundle_reader *reader, const char *member,
 	int r = 0;
 
 	if (reader->spent)
-		return kb_fail(err, KBUNDLE_E_INVALID,
-			       "a stream gives one member only; read the bundle "
-			       "from a file");
+		return kb_fail(
+			err, KBUNDLE_E_INVALID,
+			"a stream gives one member only; read the bundle "
+			"from a file");
 	if (root_path)
 		r = kb_absolute(root_path, &absolute, err);
 	if (r == 0)
 		r = find_member(reader, member, &index, &root, &file, err);
 	if (r == 0 && root_path) {
 		for (size_t i = 0; i < reader->survey.header.n_roots; i++)
-			paths[i] = i == root ? absolute
-					     : reader->survey.tokens[i];
+			paths[i] =
+				i == root ? absolute : reader->survey.tokens[i];
 		r = kb_expansion_init(&expansion, paths,
 				      reader->survey.header.n_roots, err);
 	}

@@ -10,8 +10,8 @@
 
 int kb_reader_open(const struct kbundle_env *env, const char *input,
 		   int input_fd, const struct kbundle_limits *limits,
-		   struct kbundle_reader **ret, struct kbundle_error *err)
-	KB_MUST_CHECK;
+		   struct kbundle_reader **ret,
+		   struct kbundle_error *err) KB_MUST_CHECK;
 void kb_reader_close(struct kbundle_reader *reader);
 KB_DEFINE_AUTO(struct kbundle_reader *, kb_reader_close);
 const char *kb_reader_id(const struct kbundle_reader *reader);

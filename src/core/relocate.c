@@ -142,9 +142,8 @@ int kb_expander_feed(struct kb_expander *in, const void *data, size_t len,
 
 	while (r == 0 && len) {
 		const struct kb_rewrite *rewrite =
-			in->next < file->n_rewrites
-				? &file->rewrites[in->next]
-				: NULL;
+			in->next < file->n_rewrites ? &file->rewrites[in->next]
+						    : NULL;
 		uint64_t border = UINT64_MAX;
 		size_t n = len;
 

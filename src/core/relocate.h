@@ -60,7 +60,7 @@ void kb_expander_init(struct kb_expander *expander,
 /* Takes the next stored bytes. Checks that they equal the token where the
  * manifest says so (FORMAT), and gives expanded bytes to sink (NULL: none). */
 int kb_expander_feed(struct kb_expander *expander, const void *data, size_t len,
-		     struct kb_expand_sink *sink, struct kbundle_error *err)
-	KB_MUST_CHECK;
+		     struct kb_expand_sink *sink,
+		     struct kbundle_error *err) KB_MUST_CHECK;
 
 #endif

@@ -37,9 +37,8 @@ static const char *const count_names[KBUNDLE_COUNT_MAX] = {
 
 /* Counters whose being above zero makes a call "done in part". */
 static const int partial_counts[] = {
-	KBUNDLE_COUNT_DAMAGED, KBUNDLE_COUNT_CHANGED,
-	KBUNDLE_COUNT_OCCUPIED, KBUNDLE_COUNT_DRIFTED,
-	KBUNDLE_COUNT_MISSING, KBUNDLE_COUNT_UNSUPPORTED,
+	KBUNDLE_COUNT_DAMAGED, KBUNDLE_COUNT_CHANGED, KBUNDLE_COUNT_OCCUPIED,
+	KBUNDLE_COUNT_DRIFTED, KBUNDLE_COUNT_MISSING, KBUNDLE_COUNT_UNSUPPORTED,
 };
 
 int kb_report_new(const char *verb, struct kbundle_report **ret,
@@ -200,8 +199,8 @@ static int put_roots(const struct kbundle_report *report, struct kb_buf *buf)
 	for (size_t i = 0; r == 0 && i < report->n_roots; i++) {
 		const struct kb_report_root *root = &report->roots[i];
 
-		r = put_member(buf, i ? ",{\"name\":" : "{\"name\":",
-			       root->name);
+		r = put_member(buf,
+			       i ? ",{\"name\":" : "{\"name\":", root->name);
 		if (r == 0)
 			r = put_member(buf, ",\"format\":", root->format);
 		if (r == 0)
@@ -268,7 +267,8 @@ int kbundle_report_to_json(const struct kbundle_report *report, char **ret_json,
 	if (r == 0)
 		r = put_member(&buf, ",\"status\":", status(report));
 	if (r == 0)
-		r = put_member(&buf, ",\"id\":", *report->id ? report->id : NULL);
+		r = put_member(&buf,
+			       ",\"id\":", *report->id ? report->id : NULL);
 	if (r == 0)
 		r = put_roots(report, &buf);
 	if (r == 0)

@@ -18,7 +18,7 @@ struct kb_report_root {
 
 struct kbundle_report {
 	const char *verb; /* static */
-	bool empty;       /* the call ended in KBUNDLE_E_EMPTY */
+	bool empty;	  /* the call ended in KBUNDLE_E_EMPTY */
 	char id[80];
 	uint64_t counts[KBUNDLE_COUNT_MAX];
 	struct kbundle_note *notes;

@@ -21,7 +21,9 @@
 #include <unistd.h>
 
 #define DEFAULT_PREFIX "/opt/kbundle"
-#define NESTING_MAX 16 /* directories between an archive's top and its cache */
+#define NESTING_MAX                                                            \
+	16 /* directories between an archive's top and its cache               \
+	    */
 
 const char *kb_tmp_dir(void)
 {
@@ -136,8 +138,11 @@ static int open_archive(struct kb_ctx *ctx, struct kb_source_root *root,
 		return kb_fail_errno(err, errno, "%s", root->scratch);
 	r = kb_archive_extract(ctx, archive, root->fd, &bounds, shown.text,
 			       &left, err);
+	/* FORMAT speaks of bundles; this is an input that is of no use here. */
+	if (r == KBUNDLE_E_FORMAT && err)
+		err->code = KBUNDLE_E_UNSUPPORTED;
 	if (r < 0)
-		return r;
+		return r == KBUNDLE_E_FORMAT ? KBUNDLE_E_UNSUPPORTED : r;
 	if (left)
 		kb_log(ctx, KBUNDLE_LOG_NOTICE,
 		       "%s: left out %llu members that are no regular files",
@@ -153,8 +158,8 @@ static int open_root(struct kb_ctx *ctx, struct kb_source_root *root,
 	struct stat st;
 
 	kb_show(&shown, root->path);
-	root->fd = kb_openat(ctx, AT_FDCWD, root->path, O_RDONLY | O_NONBLOCK,
-			     0);
+	root->fd =
+		kb_openat(ctx, AT_FDCWD, root->path, O_RDONLY | O_NONBLOCK, 0);
 	if (root->fd < 0)
 		return kb_fail_errno(err, errno, "cannot open cache %s",
 				     shown.text);
@@ -185,8 +190,8 @@ static int name_root(struct kb_source_roots *roots, const char *given,
 
 		free(root->name);
 		if (number == 1 ? !(root->name = strdup(base))
-				: asprintf(&root->name, "%s-%u", base,
-					   number) < 0) {
+				: asprintf(&root->name, "%s-%u", base, number) <
+					  0) {
 			root->name = NULL;
 			return kb_fail_nomem(err);
 		}
@@ -247,10 +252,11 @@ static int add_root(struct kb_source_roots *roots,
 		return kb_fail_nomem(err);
 	}
 	if (!kb_token_is_valid(root->token))
-		return kb_fail(err, KBUNDLE_E_INVALID,
-			       "token %s: use an absolute path of 8 to 200 "
-			       "bytes, each component [A-Za-z0-9][A-Za-z0-9._+-]*",
-			       kb_show(&shown, root->token));
+		return kb_fail(
+			err, KBUNDLE_E_INVALID,
+			"token %s: use an absolute path of 8 to 200 "
+			"bytes, each component [A-Za-z0-9][A-Za-z0-9._+-]*",
+			kb_show(&shown, root->token));
 	roots->tokens[roots->n - 1] = root->token;
 	return 0;
 }

@@ -45,8 +45,8 @@ KB_DEFINE_AUTO_STRUCT(struct kb_source_roots, kb_source_roots_release);
 void kb_source_roots_remove(struct kb_source_roots *roots, size_t i);
 
 /* Absolute form of a user's path. Codes: IO (no working directory), NOMEM. */
-int kb_absolute(const char *path, char **ret, struct kbundle_error *err)
-	KB_MUST_CHECK;
+int kb_absolute(const char *path, char **ret,
+		struct kbundle_error *err) KB_MUST_CHECK;
 
 /* $TMPDIR or /tmp. */
 const char *kb_tmp_dir(void);

@@ -25,8 +25,8 @@ struct kb_plan {
 void kb_plan_release(struct kb_plan *plan);
 KB_DEFINE_AUTO_STRUCT(struct kb_plan, kb_plan_release);
 
-/* Scans all roots that are open; leftovers and policy cases become notes of the report.
- * Codes: IO, NOMEM, CANCELLED. */
+/* Scans all roots that are open; leftovers and policy cases become notes of the
+ * report. Codes: IO, NOMEM, CANCELLED. */
 int kb_scan(struct kb_ctx *ctx, const struct kb_source_roots *roots,
 	    bool host_code, const struct kbundle_selection *selection,
 	    struct kbundle_report *report, struct kb_plan *ret,

@@ -99,9 +99,10 @@ static int add_checked(struct kb_seektable *ret, const unsigned char *item,
 	uint32_t stored = get_u32(item), content = get_u32(item + 4);
 
 	if (content > KB_FRAME_MAX)
-		return kb_fail(err, KBUNDLE_E_FORMAT,
-			       "frame %zu has %u bytes of content, more than %u",
-			       ret->n, content, KB_FRAME_MAX);
+		return kb_fail(
+			err, KBUNDLE_E_FORMAT,
+			"frame %zu has %u bytes of content, more than %u",
+			ret->n, content, KB_FRAME_MAX);
 	if (!stored)
 		return kb_fail(err, KBUNDLE_E_FORMAT,
 			       "frame %zu has no bytes in the seek table",
@@ -126,12 +127,13 @@ int kb_seektable_parse(const unsigned char *data, size_t len,
 		return r;
 	if (bytes != len || get_u32(data) != KB_SEEKTABLE_MAGIC ||
 	    get_u32(data + 4) != len - KB_SKIPPABLE_HEADER)
-		return kb_fail(err, KBUNDLE_E_FORMAT,
-			       "the seek table's size is not that of its frame");
+		return kb_fail(
+			err, KBUNDLE_E_FORMAT,
+			"the seek table's size is not that of its frame");
 	n = (len - KB_SKIPPABLE_HEADER - KB_SEEKTABLE_FOOTER) / ITEM_BYTES;
 	for (size_t i = 0; i < n; i++) {
-		r = add_checked(ret, data + KB_SKIPPABLE_HEADER + i * ITEM_BYTES,
-				err);
+		r = add_checked(
+			ret, data + KB_SKIPPABLE_HEADER + i * ITEM_BYTES, err);
 		if (r < 0)
 			return r;
 	}

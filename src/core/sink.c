@@ -30,7 +30,8 @@ static const char *slim_file(const struct kb_sink *sink)
 	return sink->slimmed ? sink->format->slim_file(sink->entry) : NULL;
 }
 
-/* Is this file written as it comes? The one that slimming writes anew is not. */
+/* Is this file written as it comes? The one that slimming writes anew is not.
+ */
 static bool is_written(const struct kb_sink *sink, const struct kb_file *file)
 {
 	const char *again = slim_file(sink);
@@ -88,8 +89,7 @@ static int close_file(struct kb_sink *sink, const struct kb_file *file,
 
 	if (file->has_mtime) {
 		const struct timespec times[2] = {
-			{0, UTIME_OMIT},
-			{file->mtime_s, (long)file->mtime_ns}};
+			{0, UTIME_OMIT}, {file->mtime_s, (long)file->mtime_ns}};
 
 		if (ctx->fs->futimens(fd, times) < 0)
 			return kb_fail_errno(err, errno,
@@ -268,9 +268,8 @@ int kb_sink_feed(struct kb_sink *sink, const void *data, size_t len,
 
 int kb_sink_begin(struct kb_sink *sink, const struct kb_sink_config *config,
 		  const struct kb_entry *entry, bool wanted,
-		  struct kb_stage *stage, uint64_t number,
-		  struct kb_hash *hash, struct kb_arena *arena,
-		  struct kbundle_error *err)
+		  struct kb_stage *stage, uint64_t number, struct kb_hash *hash,
+		  struct kb_arena *arena, struct kbundle_error *err)
 {
 	memset(sink, 0, sizeof(*sink));
 	sink->config = config;
@@ -285,8 +284,8 @@ int kb_sink_begin(struct kb_sink *sink, const struct kb_sink_config *config,
 	sink->out.put = put_out;
 	sink->slimmed = stage && config->slim && sink->format &&
 			sink->format->slim && !entry->facts.whole;
-	sink->captures = kb_arena_array(arena, entry->n_files,
-					sizeof(*sink->captures));
+	sink->captures =
+		kb_arena_array(arena, entry->n_files, sizeof(*sink->captures));
 	if (!sink->captures)
 		return kb_fail_nomem(err);
 	for (size_t i = 0; i < entry->n_files; i++)
@@ -353,8 +352,8 @@ static int judge(struct kb_sink *sink, const struct kb_checked *checked)
 static int check_entry(struct kb_sink *sink, struct kbundle_error *err)
 {
 	const struct kb_entry *entry = sink->entry;
-	struct kb_view *views = kb_arena_array(sink->arena, entry->n_files,
-					       sizeof(*views));
+	struct kb_view *views =
+		kb_arena_array(sink->arena, entry->n_files, sizeof(*views));
 	struct kb_checked checked = {0};
 	const struct kb_check check = {
 		.path = entry->path,

@@ -25,13 +25,13 @@
 struct kb_sink_config {
 	struct kb_ctx *ctx;
 	const struct kb_header *header;
-	const char *const *tokens;            /* of the header's roots */
+	const char *const *tokens;	      /* of the header's roots */
 	const struct kb_expansion *expansion; /* needed where stages are */
-	struct kb_stage *const *stages; /* one per root, NULL: not staged;
-					 * NULL: nothing is staged */
+	struct kb_stage *const *stages;	      /* one per root, NULL: not staged;
+					       * NULL: nothing is staged */
 	bool slim;
-	bool check;      /* let formats look into entries */
-	bool sync_files; /* fsync each file and directory */
+	bool check;	      /* let formats look into entries */
+	bool sync_files;      /* fsync each file and directory */
 	const char *cat_file; /* write this file of the entry to cat_fd */
 	int cat_fd;
 };
@@ -42,13 +42,13 @@ struct kb_sink {
 	const struct kb_sink_config *config;
 	const struct kb_entry *entry;
 	const struct kb_format *format; /* NULL: unknown */
-	bool is_wanted;         /* else only its bytes are verified */
-	struct kb_stage *stage; /* NULL: nothing is written */
-	uint64_t number;                /* of the staged child */
-	struct kb_hash *hash;           /* borrowed */
+	bool is_wanted;			/* else only its bytes are verified */
+	struct kb_stage *stage;		/* NULL: nothing is written */
+	uint64_t number;		/* of the staged child */
+	struct kb_hash *hash;		/* borrowed */
 	struct kb_arena *arena;
 	struct kb_capture *captures; /* one per file */
-	size_t file;                 /* index of the current one */
+	size_t file;		     /* index of the current one */
 	int phase;
 	uint64_t pos; /* in the phase */
 	struct kb_tar_header tar;
@@ -60,14 +60,14 @@ struct kb_sink {
 	/* after end */
 	bool is_damaged;
 	const char *damaged_file, *reason; /* in the arena */
-	uint64_t files, bytes;             /* written, or verified */
+	uint64_t files, bytes;		   /* written, or verified */
 };
 
 /* stage NULL: nothing is written. Texts of the result lie in arena. */
 int kb_sink_begin(struct kb_sink *sink, const struct kb_sink_config *config,
 		  const struct kb_entry *entry, bool wanted,
-		  struct kb_stage *stage, uint64_t number,
-		  struct kb_hash *hash, struct kb_arena *arena,
+		  struct kb_stage *stage, uint64_t number, struct kb_hash *hash,
+		  struct kb_arena *arena,
 		  struct kbundle_error *err) KB_MUST_CHECK;
 /* Codes: FORMAT, DIGEST, IO, NOMEM; messages begin with the member. */
 int kb_sink_feed(struct kb_sink *sink, const void *data, size_t len,

@@ -68,10 +68,11 @@ static int check_extension(struct kb_source *source, uint64_t offset,
 	if (header.kind != KB_ZSTD_SKIPPABLE ||
 	    header.magic != KB_EXTENSION_MAGIC ||
 	    header.content_bytes != stored_bytes - KB_SKIPPABLE_HEADER)
-		return kb_fail(err, KBUNDLE_E_FORMAT,
-			       "at byte %llu: the seek table has an empty frame "
-			       "that is no extension frame",
-			       (unsigned long long)offset);
+		return kb_fail(
+			err, KBUNDLE_E_FORMAT,
+			"at byte %llu: the seek table has an empty frame "
+			"that is no extension frame",
+			(unsigned long long)offset);
 	return 0;
 }
 
@@ -88,8 +89,8 @@ static int place_frames(struct kb_source *source,
 
 		if (!frame->content_bytes) {
 			extensions = true;
-			r = check_extension(source, offset,
-					    frame->stored_bytes, err);
+			r = check_extension(source, offset, frame->stored_bytes,
+					    err);
 		} else if (extensions) {
 			r = kb_fail(err, KBUNDLE_E_FORMAT,
 				    "frame %zu follows an extension frame", i);
@@ -209,10 +210,10 @@ static int next_frame_bytes(struct kb_source *source, size_t max,
 			return cut_short(source, err);
 		want = *ret_bytes ? *ret_bytes : 2 * source->ahead.len;
 		if (want > max + READ_BYTES)
-			return kb_fail(err, KBUNDLE_E_FORMAT,
-				       "the frame at byte %llu is too large",
-				       (unsigned long long)stream_offset(
-					       source));
+			return kb_fail(
+				err, KBUNDLE_E_FORMAT,
+				"the frame at byte %llu is too large",
+				(unsigned long long)stream_offset(source));
 	}
 }
 
@@ -302,10 +303,10 @@ static int stream_tail(struct kb_source *source, struct kb_buf *ret_table,
 		if (r < 0)
 			return r;
 		if (header.kind != KB_ZSTD_SKIPPABLE)
-			return kb_fail(err, KBUNDLE_E_FORMAT,
-				       "at byte %llu: a frame after the end",
-				       (unsigned long long)stream_offset(
-					       source));
+			return kb_fail(
+				err, KBUNDLE_E_FORMAT,
+				"at byte %llu: a frame after the end",
+				(unsigned long long)stream_offset(source));
 		r = next_frame_bytes(source, EXTENSION_MAX, &len, err);
 		if (r < 0)
 			return r;
@@ -318,11 +319,11 @@ static int stream_tail(struct kb_source *source, struct kb_buf *ret_table,
 		}
 		if (header.magic != KB_EXTENSION_MAGIC ||
 		    header.content_bytes < 4)
-			return kb_fail(err, KBUNDLE_E_FORMAT,
-				       "at byte %llu: a skippable frame where "
-				       "none belongs",
-				       (unsigned long long)stream_offset(
-					       source));
+			return kb_fail(
+				err, KBUNDLE_E_FORMAT,
+				"at byte %llu: a skippable frame where "
+				"none belongs",
+				(unsigned long long)stream_offset(source));
 		r = kb_seektable_add(&source->seen, (uint32_t)len, 0, err);
 		if (r < 0)
 			return r;
@@ -352,9 +353,9 @@ int kb_source_finish(struct kb_source *source, struct kbundle_error *err)
 	KB_AUTO(kb_buf_release) struct kb_buf data;
 	int r;
 
+	kb_buf_init(&data, EXTENSION_MAX);
 	if (!source->is_stream)
 		return 0;
-	kb_buf_init(&data, EXTENSION_MAX);
 	r = stream_tail(source, &data, err);
 	if (r == 0)
 		r = kb_seektable_parse((const unsigned char *)data.data,
@@ -419,7 +420,6 @@ static bool is_positionable(struct kb_source *source, const struct stat *st)
 int kb_source_open(struct kb_source *source, struct kb_ctx *ctx,
 		   const char *input, int fd, struct kbundle_error *err)
 {
-	struct kb_shown shown;
 	struct stat st;
 	int r = 0;
 
@@ -434,12 +434,10 @@ int kb_source_open(struct kb_source *source, struct kb_ctx *ctx,
 		source->owns_fd = true;
 	}
 	if (source->fd < 0 || ctx->fs->fstat(source->fd, &st) < 0)
-		return kb_fail_errno(err, errno, "cannot open bundle %s",
-				     kb_show(&shown, source->name));
+		return kb_fail_errno(err, errno, "cannot be opened");
 	if (S_ISDIR(st.st_mode))
 		return kb_fail(err, KBUNDLE_E_FORMAT,
-			       "%s is a directory, not a bundle",
-			       kb_show(&shown, source->name));
+			       "it is a directory, not a bundle");
 	source->is_stream = !is_positionable(source, &st);
 	source->keep = source->is_stream;
 	if (!source->is_stream) {

@@ -36,7 +36,7 @@ struct kb_source {
 	size_t cap_offsets;
 	uint64_t bytes; /* whole file; of a stream: read so far */
 	/* stream */
-	struct kb_buf ahead;      /* bytes read and not consumed */
+	struct kb_buf ahead;	  /* bytes read and not consumed */
 	struct kb_seektable seen; /* everything, extensions included */
 	int spool_fd;
 	uint64_t spool_bytes;
@@ -45,10 +45,12 @@ struct kb_source {
 };
 
 /* input NULL: fd. A regular file that can be positioned is read as a file,
- * anything else as a stream. Codes: NOTFOUND, IO, FORMAT, LIMIT, NOMEM. */
+ * anything else as a stream. Messages speak of "it":
+ * the caller puts the bundle's name in front. Codes: NOTFOUND, IO, FORMAT,
+ * LIMIT, NOMEM. */
 int kb_source_open(struct kb_source *source, struct kb_ctx *ctx,
-		   const char *input, int fd, struct kbundle_error *err)
-	KB_MUST_CHECK;
+		   const char *input, int fd,
+		   struct kbundle_error *err) KB_MUST_CHECK;
 void kb_source_release(struct kb_source *source);
 KB_DEFINE_AUTO_STRUCT(struct kb_source, kb_source_release);
 
@@ -56,15 +58,15 @@ KB_DEFINE_AUTO_STRUCT(struct kb_source, kb_source_release);
  * one that is in the spool. *ret_content 0: there is no such frame (the table
  * was reached). ret is overwritten. Codes: IO, FORMAT, NOMEM, LIMIT. */
 int kb_source_read(struct kb_source *source, size_t i, struct kb_buf *ret,
-		   uint32_t *ret_content, struct kbundle_error *err)
-	KB_MUST_CHECK;
+		   uint32_t *ret_content,
+		   struct kbundle_error *err) KB_MUST_CHECK;
 
 /* A stream: from here on frames are not kept. */
 void kb_source_stop_keeping(struct kb_source *source);
 
 /* A stream was read to its last content frame: reads what follows and checks
  * the tail. Of a file this was done at open. */
-int kb_source_finish(struct kb_source *source, struct kbundle_error *err)
-	KB_MUST_CHECK;
+int kb_source_finish(struct kb_source *source,
+		     struct kbundle_error *err) KB_MUST_CHECK;
 
 #endif

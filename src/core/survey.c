@@ -69,12 +69,12 @@ static int check_file_limits(const struct kb_survey *survey,
 
 	for (size_t i = 0; i < entry->n_files; i++)
 		if (entry->files[i].size > survey->limits.file_bytes)
-			return kb_fail(err, KBUNDLE_E_LIMIT,
-				       "file %s has more bytes than the limit "
-				       "%llu; --limit-file raises it",
-				       kb_show(&shown, entry->files[i].name),
-				       (unsigned long long)
-					       survey->limits.file_bytes);
+			return kb_fail(
+				err, KBUNDLE_E_LIMIT,
+				"file %s has more bytes than the limit "
+				"%llu; --limit-file raises it",
+				kb_show(&shown, entry->files[i].name),
+				(unsigned long long)survey->limits.file_bytes);
 	return 0;
 }
 
@@ -143,14 +143,15 @@ static int check_frames(const struct kb_survey *survey,
 	for (size_t i = survey->manifest_frames; i < n; i++)
 		content += source->frames.frames[i].content_bytes;
 	if (content != want)
-		return kb_fail(err, KBUNDLE_E_FORMAT,
-			       "the frames behind the manifest hold %llu bytes, "
-			       "but the manifest implies %llu",
-			       (unsigned long long)content,
-			       (unsigned long long)want);
+		return kb_fail(
+			err, KBUNDLE_E_FORMAT,
+			"the frames behind the manifest hold %llu bytes, "
+			"but the manifest implies %llu",
+			(unsigned long long)content, (unsigned long long)want);
 	if (source->frames.frames[n - 1].content_bytes != KB_TAR_END)
-		return kb_fail(err, KBUNDLE_E_FORMAT,
-			       "the last frame is not the end of the tar alone");
+		return kb_fail(
+			err, KBUNDLE_E_FORMAT,
+			"the last frame is not the end of the tar alone");
 	return kb_ratio_check(&survey->limits, content, source->bytes, err);
 }
 

@@ -18,7 +18,7 @@
 
 enum kb_entry_state {
 	KB_ENTRY_SKIP = 0, /* not wanted; verified only where all is read */
-	KB_ENTRY_WANT      /* wanted */
+	KB_ENTRY_WANT	   /* wanted */
 };
 
 struct kb_survey {
@@ -30,8 +30,8 @@ struct kb_survey {
 	uint8_t id[32];
 	size_t manifest_frames;
 	uint64_t payload_bytes;
-	uint8_t *states;      /* enum kb_entry_state */
-	uint64_t *tar_bytes;  /* of each entry */
+	uint8_t *states;     /* enum kb_entry_state */
+	uint64_t *tar_bytes; /* of each entry */
 };
 
 struct kb_survey_visitor {
@@ -50,14 +50,14 @@ struct kb_survey_visitor {
  * FORMAT, VERSION, LIMIT, DIGEST, IO, NOMEM, and the visitor's. */
 int kb_survey(struct kb_survey *survey, struct kb_source *source,
 	      const struct kbundle_limits *limits, const char *expect,
-	      struct kb_survey_visitor *visitor, struct kbundle_error *err)
-	KB_MUST_CHECK;
+	      struct kb_survey_visitor *visitor,
+	      struct kbundle_error *err) KB_MUST_CHECK;
 void kb_survey_release(struct kb_survey *survey);
 KB_DEFINE_AUTO_STRUCT(struct kb_survey, kb_survey_release);
 
 /* "sha256:<hex>" -> bytes. Codes: INVALID. */
-int kb_id_parse(const char *text, uint8_t ret[32], struct kbundle_error *err)
-	KB_MUST_CHECK;
+int kb_id_parse(const char *text, uint8_t ret[32],
+		struct kbundle_error *err) KB_MUST_CHECK;
 
 /* Content against stored bytes (docs/format.md 6). Codes: LIMIT. */
 int kb_ratio_check(const struct kbundle_limits *limits, uint64_t content,

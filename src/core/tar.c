@@ -51,7 +51,10 @@ static void put_block(unsigned char block[KB_TAR_BLOCK], const char *name,
 	put_octal(block + 124, 11, size);
 	put_octal(block + 136, 11, mtime);
 	block[156] = (unsigned char)type;
-	memcpy(block + 257, "ustar\0" "00", 8);
+	memcpy(block + 257,
+	       "ustar\0"
+	       "00",
+	       8);
 	put_checksum(block);
 }
 
@@ -101,9 +104,9 @@ void kb_tar_header(struct kb_tar_header *ret, const char *path, uint64_t size,
 
 			(void)snprintf(text, sizeof(text), "%lld.%09u",
 				       (long long)mtime_s, mtime_ns);
-			records_len += put_record(records + records_len,
-						  room - records_len, "mtime",
-						  text);
+			records_len +=
+				put_record(records + records_len,
+					   room - records_len, "mtime", text);
 		}
 		memset(records + records_len, 0, room - records_len);
 		put_block(ret->bytes, pax_name, sizeof(pax_name) - 1, "", 0,
@@ -150,7 +153,8 @@ int kb_tar_entry_bytes(const char *root, const struct kb_entry *entry,
 		const struct kb_file *file = &entry->files[i];
 		char path[KB_MEMBER_PATH_MAX + 1];
 		struct kb_tar_header header;
-		int r = kb_member_path(path, root, entry->path, file->name, err);
+		int r = kb_member_path(path, root, entry->path, file->name,
+				       err);
 
 		if (r < 0)
 			return r;

@@ -30,7 +30,7 @@
 
 /* A staged entry that waits to be published. */
 struct staged {
-	struct kb_entry entry; /* root, path, format, kind, name only */
+	struct kb_entry entry; /* root, path, format, kind, name, commit file */
 	bool is_file;
 	uint64_t number;
 	uint64_t files, bytes;
@@ -45,7 +45,7 @@ struct unpacking {
 	struct kb_survey survey;
 	struct kb_destinations destinations;
 	struct kb_expansion expansion;
-	uint64_t *wanted;        /* entries per root */
+	uint64_t *wanted; /* entries per root */
 	uint64_t wanted_all, selected;
 	uint64_t expanded_bytes; /* of what is wanted */
 	struct kb_stage **stages;
@@ -270,6 +270,16 @@ static int open_stages(struct unpacking *to, struct kbundle_error *err)
 	return 0;
 }
 
+/* Of the files only the one that commits: memory stays small, and a later look
+ * at the place needs no more. */
+static const char *commit_file(const struct kb_entry *entry)
+{
+	const struct kb_format *format = kb_format_find(entry->format);
+	const char *name = format ? format->commit_file(entry) : NULL;
+
+	return name ? name : "";
+}
+
 static int remember(struct unpacking *to, const struct kb_consumed *done,
 		    struct staged *ret, struct kbundle_error *err)
 {
@@ -282,11 +292,17 @@ static int remember(struct unpacking *to, const struct kb_consumed *done,
 	copy->format = kb_arena_strdup(&to->arena, entry->format);
 	copy->kind = kb_arena_strdup(&to->arena, entry->kind);
 	copy->name = kb_arena_strdup(&to->arena, entry->name);
+	copy->n_files = 1;
+	copy->files = kb_arena_array(&to->arena, 1, sizeof(*copy->files));
+	if (!copy->files)
+		return kb_fail_nomem(err);
+	copy->files[0].name = kb_arena_strdup(&to->arena, commit_file(entry));
 	ret->is_file = kb_entry_is_file(entry);
 	ret->number = done->index;
 	ret->files = done->sink->files;
 	ret->bytes = done->sink->bytes;
-	return copy->path && copy->format && copy->kind && copy->name
+	return copy->path && copy->format && copy->kind && copy->name &&
+			       copy->files[0].name
 		       ? 0
 		       : kb_fail_nomem(err);
 }
@@ -404,7 +420,8 @@ int kb_unpack(struct kb_ctx *ctx, const struct kbundle_unpack_options *options,
 	      struct kbundle_report *report, struct kbundle_error *err)
 {
 	KB_AUTO(kb_source_release) struct kb_source source = {0};
-	KB_AUTO(unpacking_release) struct unpacking to = {
+	KB_AUTO(unpacking_release)
+	struct unpacking to = {
 		.visitor = {.header = visit_header, .entry = visit_entry},
 		.ctx = ctx,
 		.options = options,

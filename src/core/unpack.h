@@ -8,7 +8,7 @@
 
 /* As kbundle_unpack(), with options copied and checked (API floor). */
 int kb_unpack(struct kb_ctx *ctx, const struct kbundle_unpack_options *options,
-	      struct kbundle_report *report, struct kbundle_error *err)
-	KB_MUST_CHECK;
+	      struct kbundle_report *report,
+	      struct kbundle_error *err) KB_MUST_CHECK;
 
 #endif

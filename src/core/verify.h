@@ -8,7 +8,7 @@
 
 /* As kbundle_verify(), with options copied and checked (API floor). */
 int kb_verify(struct kb_ctx *ctx, const struct kbundle_verify_options *options,
-	      struct kbundle_report *report, struct kbundle_error *err)
-	KB_MUST_CHECK;
+	      struct kbundle_report *report,
+	      struct kbundle_error *err) KB_MUST_CHECK;
 
 #endif

@@ -28,7 +28,7 @@ struct kb_archive_limits {
  */
 int kb_archive_extract(struct kb_ctx *ctx, int fd, int dir_fd,
 		       const struct kb_archive_limits *limits, const char *name,
-		       uint64_t *ret_left, struct kbundle_error *err)
-	KB_MUST_CHECK;
+		       uint64_t *ret_left,
+		       struct kbundle_error *err) KB_MUST_CHECK;
 
 #endif

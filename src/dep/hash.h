@@ -19,16 +19,16 @@ void kb_hash_free(struct kb_hash *hash);
 KB_DEFINE_AUTO(struct kb_hash *, kb_hash_free);
 
 /* start, update…, finish; start again at will. Codes: INTERNAL. */
-int kb_hash_start(struct kb_hash *hash, struct kbundle_error *err)
-	KB_MUST_CHECK;
+int kb_hash_start(struct kb_hash *hash,
+		  struct kbundle_error *err) KB_MUST_CHECK;
 int kb_hash_update(struct kb_hash *hash, const void *data, size_t len,
 		   struct kbundle_error *err) KB_MUST_CHECK;
 int kb_hash_finish(struct kb_hash *hash, uint8_t ret[KB_SHA256_BYTES],
 		   struct kbundle_error *err) KB_MUST_CHECK;
 /* All three. */
 int kb_hash_bytes(struct kb_hash *hash, const void *data, size_t len,
-		  uint8_t ret[KB_SHA256_BYTES], struct kbundle_error *err)
-	KB_MUST_CHECK;
+		  uint8_t ret[KB_SHA256_BYTES],
+		  struct kbundle_error *err) KB_MUST_CHECK;
 
 int kb_random(void *data, size_t len, struct kbundle_error *err) KB_MUST_CHECK;
 

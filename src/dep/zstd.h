@@ -27,11 +27,11 @@ KB_DEFINE_AUTO(struct kb_zstd_writer *, kb_zstd_writer_free);
 /* Compresses data (1 byte to 8 MiB) into one frame, in place of what ret held.
  * The window covers the data. Codes: NOMEM, INTERNAL. */
 int kb_zstd_compress(struct kb_zstd_writer *writer, const void *data,
-		     size_t len, struct kb_buf *ret, struct kbundle_error *err)
-	KB_MUST_CHECK;
+		     size_t len, struct kb_buf *ret,
+		     struct kbundle_error *err) KB_MUST_CHECK;
 
-int kb_zstd_reader_new(struct kb_zstd_reader **ret, struct kbundle_error *err)
-	KB_MUST_CHECK;
+int kb_zstd_reader_new(struct kb_zstd_reader **ret,
+		       struct kbundle_error *err) KB_MUST_CHECK;
 void kb_zstd_reader_free(struct kb_zstd_reader *reader);
 KB_DEFINE_AUTO(struct kb_zstd_reader *, kb_zstd_reader_free);
 /*
@@ -56,17 +56,18 @@ enum kb_zstd_kind {
 struct kb_zstd_header {
 	enum kb_zstd_kind kind;
 	uint32_t magic;
-	uint64_t content_bytes;  /* frame: content; skippable: its user data */
+	uint64_t content_bytes; /* frame: content; skippable: its user data */
 	uint64_t window_bytes;
 };
 /* What begins at data, from its first bytes (KB_ZSTD_HEADER_MAX, or all there
  * is). Codes: FORMAT: cut short, no content size, dictionary, no checksum. */
 int kb_zstd_header_parse(const void *data, size_t len,
-			 struct kb_zstd_header *ret, struct kbundle_error *err)
-	KB_MUST_CHECK;
+			 struct kb_zstd_header *ret,
+			 struct kbundle_error *err) KB_MUST_CHECK;
 
 /* Bytes of the frame or skippable frame that begins at data; 0: not known yet
- * from these len bytes, more are needed. For reading a stream. Codes: FORMAT. */
+ * from these len bytes, more are needed. For reading a stream. Codes: FORMAT.
+ */
 int kb_zstd_frame_bytes(const void *data, size_t len, size_t *ret_bytes,
 			struct kbundle_error *err) KB_MUST_CHECK;
 

@@ -25,7 +25,6 @@ struct kb_fs {
 	int (*fstat)(int fd, struct stat *st);
 	int (*fstatat)(int dirfd, const char *path, struct stat *st, int flags);
 	int (*fstatfs)(int fd, struct statfs *st);
-	ssize_t (*readlinkat)(int dirfd, const char *path, char *text, size_t n);
 	ssize_t (*getdents)(int fd, void *data, size_t len);
 	int (*mkdirat)(int dirfd, const char *path, mode_t mode);
 	int (*renameat)(int from_fd, const char *from, int to_fd,
@@ -35,13 +34,11 @@ struct kb_fs {
 	int (*linkat)(int from_fd, const char *from, int to_fd, const char *to,
 		      int flags);
 	int (*unlinkat)(int dirfd, const char *path, int flags);
-	int (*fchmod)(int fd, mode_t mode);
 	int (*futimens)(int fd, const struct timespec times[2]);
 	int (*fsync)(int fd);
 	int (*syncfs)(int fd);
 	int (*flock)(int fd, int operation);
 	off_t (*lseek)(int fd, off_t offset, int whence);
-	int (*ftruncate)(int fd, off_t len);
 };
 
 extern const struct kb_fs kb_fs_real;

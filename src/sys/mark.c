@@ -38,6 +38,13 @@ struct boot {
 	char id[UUID_LEN + 1]; /* "": not known */
 };
 
+/* Another run's staging directory, its mark locked by us. */
+struct found {
+	const char *name;
+	int dir_fd, mark_fd; /* borrowed */
+	struct stat dir, mark;
+};
+
 static bool is_hex(char c)
 {
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
@@ -187,60 +194,71 @@ static bool is_of_boot(const char *text, const struct boot *boot)
 	       strcmp(id + UUID_LEN, "\n") == 0;
 }
 
-static bool is_old(const struct stat *dir, const struct stat *mark,
-		   const struct stat *now)
+static bool is_old(const struct found *found, const struct stat *now)
 {
-	time_t last =
-		dir->st_mtime > mark->st_mtime ? dir->st_mtime : mark->st_mtime;
+	time_t dir_s = found->dir.st_mtime, mark_s = found->mark.st_mtime;
 
-	return now->st_mtime - last > DAY_S;
+	return now->st_mtime - (dir_s > mark_s ? dir_s : mark_s) > DAY_S;
 }
 
 /* May the holder of the mark's lock remove this directory? */
-static bool is_abandoned(struct kb_ctx *ctx, int dir_fd, int mark_fd,
-			 const char *name, const struct stat *dir,
+static bool is_abandoned(struct kb_ctx *ctx, const struct found *found,
 			 const struct stat *now)
 {
 	char text[MARK_BYTES_MAX + 1];
 	struct boot boot;
-	struct stat mark;
 	size_t len;
 
-	if (ctx->fs->fstat(mark_fd, &mark) < 0 || !S_ISREG(mark.st_mode) ||
-	    kb_pread(ctx, mark_fd, text, MARK_BYTES_MAX, 0, &len, name, NULL))
+	/* No link: its run, or another sweep, has just removed it all. */
+	if (!S_ISREG(found->mark.st_mode) || found->mark.st_nlink == 0 ||
+	    kb_pread(ctx, found->mark_fd, text, MARK_BYTES_MAX, 0, &len,
+		     found->name, NULL) < 0)
 		return false;
 	text[len] = '\0';
-	if (len == 0 ? !is_as_made(dir) || !holds_only_mark(ctx, dir_fd, name)
-		     : strncmp(text, MARK_MAGIC, strlen(MARK_MAGIC)) != 0)
+	if (len == 0 && (!is_as_made(&found->dir) ||
+			 !holds_only_mark(ctx, found->dir_fd, found->name)))
 		return false;
-	if (is_old(dir, &mark, now))
+	if (len > 0 && strncmp(text, MARK_MAGIC, strlen(MARK_MAGIC)) != 0)
+		return false;
+	if (is_old(found, now))
 		return true;
 	find_boot(ctx, &boot);
-	return is_local(ctx, dir_fd) && (len == 0 || is_of_boot(text, &boot));
+	return is_local(ctx, found->dir_fd) &&
+	       (len == 0 || is_of_boot(text, &boot));
 }
 
-int kb_mark_remove(struct kb_ctx *ctx, int root_fd, const char *name,
-		   int dir_fd)
+/* Everything but the mark. Returns 0 or an errno. */
+static int remove_content(struct kb_ctx *ctx, int dir_fd, const char *name)
 {
 	KB_AUTO(kb_listing_release) struct kb_listing list = KB_LISTING_INIT;
 	struct kbundle_error failure = {0};
 	int fault = 0;
 
-	if (dir_fd >= 0 && kb_list(ctx, dir_fd, &list, name, &failure) < 0 &&
-	    failure.sys_errno != ENOENT) {
-		errno = failure.sys_errno ? failure.sys_errno : ENOMEM;
-		return -1;
-	}
+	if (kb_list(ctx, dir_fd, &list, name, &failure) < 0)
+		return failure.sys_errno ? failure.sys_errno : ENOMEM;
 	for (size_t i = 0; i < list.n; i++)
 		if (strcmp(list.items[i].name, MARK_NAME) != 0 &&
 		    kb_remove_tree(ctx, dir_fd, list.items[i].name) < 0)
 			fault = fault ? fault : errno;
-	if (fault) {
+	/* Do not take ENOENT's word for it: without its mark, a directory that
+	 * still has something in it could never be removed. */
+	if (!fault && list.n > 1 && !holds_only_mark(ctx, dir_fd, name))
+		fault = ENOTEMPTY;
+	return fault;
+}
+
+int kb_mark_remove(struct kb_ctx *ctx, int root_fd, const char *name,
+		   int dir_fd)
+{
+	int fault = dir_fd < 0 ? 0 : remove_content(ctx, dir_fd, name);
+
+	/* ENOENT: the directory itself is gone. rmdir will tell. */
+	if (fault && fault != ENOENT) {
 		errno = fault;
 		return -1;
 	}
-	if (list.n > 0 && ctx->fs->unlinkat(dir_fd, MARK_NAME, 0) < 0 &&
-	    errno != ENOENT)
+	if (dir_fd >= 0 && !fault &&
+	    ctx->fs->unlinkat(dir_fd, MARK_NAME, 0) < 0 && errno != ENOENT)
 		return -1;
 	if (ctx->fs->unlinkat(root_fd, name, AT_REMOVEDIR) < 0 &&
 	    errno != ENOENT)
@@ -248,41 +266,48 @@ int kb_mark_remove(struct kb_ctx *ctx, int root_fd, const char *name,
 	return 0;
 }
 
+static void remove_found(struct kb_ctx *ctx, int root_fd, const char *root,
+			 const struct found *found)
+{
+	struct kb_shown shown;
+
+	if (kb_mark_remove(ctx, root_fd, found->name, found->dir_fd) < 0)
+		kb_log(ctx, KBUNDLE_LOG_NOTICE,
+		       "cannot remove the abandoned staging directory %s/%s: "
+		       "%m",
+		       kb_show(&shown, root), found->name);
+	else if (found->mark.st_size > 0)
+		kb_log(ctx, KBUNDLE_LOG_NOTICE,
+		       "removed the staging directory %s/%s of a run that died",
+		       kb_show(&shown, root), found->name);
+}
+
 static void sweep_one(struct kb_ctx *ctx, int root_fd, const char *root,
 		      const char *name, const struct stat *now)
 {
+	const int mark_flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
 	KB_AUTO_FD int dir_fd = -1;
 	KB_AUTO_FD int mark_fd = -1;
-	struct kb_shown shown;
-	struct stat dir;
-	int r;
+	struct found found = {.name = name};
 
 	/* Silence where it cannot be looked at: it is another user's. */
 	dir_fd = kb_openat(ctx, root_fd, name,
 			   O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-	if (dir_fd < 0 || ctx->fs->fstat(dir_fd, &dir) < 0)
+	if (dir_fd < 0 || ctx->fs->fstat(dir_fd, &found.dir) < 0)
 		return;
 	/* For writing, since NFS locks nothing else exclusively. */
-	mark_fd = kb_openat(ctx, dir_fd, MARK_NAME,
-			    O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
+	mark_fd = kb_openat(ctx, dir_fd, MARK_NAME, mark_flags, 0);
 	if (mark_fd < 0) {
-		if (errno == ENOENT && is_as_made(&dir))
+		if (errno == ENOENT && is_as_made(&found.dir))
 			(void)ctx->fs->unlinkat(root_fd, name, AT_REMOVEDIR);
 		return;
 	}
-	if (lock(ctx, mark_fd) < 0 ||
-	    !is_abandoned(ctx, dir_fd, mark_fd, name, &dir, now))
+	if (lock(ctx, mark_fd) < 0 || ctx->fs->fstat(mark_fd, &found.mark) < 0)
 		return;
-	r = kb_mark_remove(ctx, root_fd, name, dir_fd);
-	if (r < 0)
-		kb_log(ctx, KBUNDLE_LOG_NOTICE,
-		       "cannot remove the abandoned staging directory %s/%s: "
-		       "%m",
-		       kb_show(&shown, root), name);
-	else
-		kb_log(ctx, KBUNDLE_LOG_NOTICE,
-		       "removed the staging directory %s/%s of a run that died",
-		       kb_show(&shown, root), name);
+	found.dir_fd = dir_fd;
+	found.mark_fd = mark_fd;
+	if (is_abandoned(ctx, &found, now))
+		remove_found(ctx, root_fd, root, &found);
 }
 
 void kb_mark_sweep(struct kb_ctx *ctx, int root_fd, const char *root,

@@ -14,8 +14,8 @@ cache=$source_dir/tests/fixtures/triton # three entries, never written to
 say() { printf '%s: %s\n' "$(basename "$0")" "$*"; }
 fail() {
 	say "FAILED: $*" >&2
-	if [ -s "${stdout-}" ]; then sed 's/^/  stdout: /' "$stdout" >&2; fi
-	if [ -s "${stderr-}" ]; then sed 's/^/  stderr: /' "$stderr" >&2; fi
+	if [ -s "${stdout-}" ]; then sed 's/^/  stdout: /' "$stdout" | cut -c-600 >&2; fi
+	if [ -s "${stderr-}" ]; then sed 's/^/  stderr: /' "$stderr" | cut -c-600 >&2; fi
 	exit 1
 }
 skip() {
@@ -98,8 +98,7 @@ tree() {
 
 # wait_until COMMAND...: at most 20 s.
 wait_until() {
-	local i
-	for i in $(seq 400); do
+	for _ in $(seq 400); do
 		if "$@"; then return; fi
 		sleep 0.05
 	done
@@ -123,11 +122,12 @@ copy_cache() {
 # copies DIR N: a cache of N copies of the 2.1 entry (its group holds no path,
 # and its key is a hash of what is no longer there).
 copies() {
-	local i
-	mkdir -p "$1"
-	for i in $(seq "$2"); do
-		cp -r "$cache/$old" "$1/$(printf '%032x' "$i")"
-	done
+	python3 - "$cache/$old" "$1" "$2" <<-'EOF'
+		import shutil, sys
+		source, target, n = sys.argv[1:]
+		for i in range(1, int(n) + 1):
+		    shutil.copytree(source, f"{target}/{i:032x}", dirs_exist_ok=True)
+	EOF
 }
 
 # The program as a user that is not root: $as_user is the command in front,

@@ -10,8 +10,10 @@ run 0 unpack b.tar.zst at --as=/mnt/cache
 has "at/$new/__grp__add_kernel.json" "\"/mnt/cache/$new/add_kernel.cubin\""
 run 0 pack at -o again.tar.zst
 same_bytes b.tar.zst again.tar.zst
-run 2 unpack b.tar.zst at2 --as=relative
-[ ! -e at2 ] || fail "a target was made"
+run 0 unpack b.tar.zst at2 --as=relative/./path/
+has "at2/$new/__grp__add_kernel.json" \
+	"\"$work/relative/path/$new/add_kernel.cubin\""
+[ ! -e relative ] || fail "the path of --as was made"
 
 run 0 unpack b.tar.zst expected --expect="$id"
 run 2 unpack b.tar.zst x --expect=sha256:12

@@ -1,27 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes into the ELF reader. An ELF header for each known machine is put in
- * front of the input, since few random bytes are one.
+ * Any bytes as a GPU binary: refused with a sentence, or consistent facts. An
+ * ELF header for each known machine is put in front of the input as well, since
+ * few random bytes are one.
  */
 #include "../../src/dep/elf.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
+static void require(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
 static void parse(const uint8_t *data, size_t len)
 {
-	struct kbundle_error err;
-	struct kb_elf elf = {0};
+	KB_AUTO(kb_elf_release) struct kb_elf elf = {0};
+	struct kbundle_error err = {0};
+	struct kb_target target;
+	int r = kb_elf_parse(data, len, &elf, &err);
 
-	if (kb_elf_parse(data, len, &elf, &err) == 0) {
-		for (size_t i = 0; i < elf.n_kernels; i++) {
-			if (!kb_elf_has_kernel(&elf, elf.kernels[i].name))
-				abort();
-		}
+	if (r < 0) {
+		require(r == err.code && r == KBUNDLE_E_FORMAT);
+		require(err.message[0] != '\0');
+		return;
 	}
-	kb_elf_release(&elf);
+	require(!elf.target.text[0] ||
+		kb_target_parse(&target, elf.target.text));
+	require(memchr(elf.tool, '\0', sizeof(elf.tool)) != NULL);
+	for (size_t i = 0; i < elf.n_kernels; i++) {
+		require(kb_elf_has_kernel(&elf, elf.kernels[i].name));
+		require(i == 0 || strcmp(elf.kernels[i - 1].name,
+					 elf.kernels[i].name) < 0);
+	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)

@@ -467,11 +467,11 @@ def parse_header(line, limits):
     return header
 
 
-def may_rewrite(format_name, path):
-    base = path.rsplit("/", 1)[-1]
+def may_rewrite(format_name, name):
     if format_name == "triton":
-        return base.startswith("__grp__") and base.endswith(".json")
-    return base.endswith(".json")
+        return (name.startswith("__grp__") and name.endswith(".json")
+                and "/" not in name)
+    return name.endswith(".json")
 
 
 def check_rewrites(entry, file, header, limits, where):
@@ -492,8 +492,7 @@ def check_rewrites(entry, file, header, limits, where):
         need(codec == "json" or f"codec-{codec}" in entry.get("requires", []),
              f"{where}: codec {codec} not in requires")
     if rewrites:
-        last = file["name"] or entry["path"]
-        need(may_rewrite(entry["format"], last),
+        need(may_rewrite(entry["format"], file["name"]),
              f"{where}: rewrites in a file that its format does not name")
 
 

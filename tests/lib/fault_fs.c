@@ -130,14 +130,6 @@ static int fault_fstatfs(int fd, struct statfs *st)
 	return kb_fs_real.fstatfs(fd, st);
 }
 
-static ssize_t fault_readlinkat(int dirfd, const char *path, char *text,
-				size_t n)
-{
-	if (fails(KB_FAULT_readlinkat, dirfd, path))
-		return -1;
-	return kb_fs_real.readlinkat(dirfd, path, text, n);
-}
-
 static ssize_t fault_getdents(int fd, void *data, size_t len)
 {
 	if (fails(KB_FAULT_getdents, fd, NULL))
@@ -183,13 +175,6 @@ static int fault_unlinkat(int dirfd, const char *path, int flags)
 	return kb_fs_real.unlinkat(dirfd, path, flags);
 }
 
-static int fault_fchmod(int fd, mode_t mode)
-{
-	if (fails(KB_FAULT_fchmod, fd, NULL))
-		return -1;
-	return kb_fs_real.fchmod(fd, mode);
-}
-
 static int fault_futimens(int fd, const struct timespec times[2])
 {
 	if (fails(KB_FAULT_futimens, fd, NULL))
@@ -219,13 +204,6 @@ static off_t fault_lseek(int fd, off_t offset, int whence)
 	if (fails(KB_FAULT_lseek, fd, NULL))
 		return -1;
 	return kb_fs_real.lseek(fd, offset, whence);
-}
-
-static int fault_ftruncate(int fd, off_t len)
-{
-	if (fails(KB_FAULT_ftruncate, fd, NULL))
-		return -1;
-	return kb_fs_real.ftruncate(fd, len);
 }
 
 const struct kb_fs kb_fault_fs = {

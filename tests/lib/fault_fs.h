@@ -25,20 +25,17 @@
 	X(fstat)                                                               \
 	X(fstatat)                                                             \
 	X(fstatfs)                                                             \
-	X(readlinkat)                                                          \
 	X(getdents)                                                            \
 	X(mkdirat)                                                             \
 	X(renameat)                                                            \
 	X(renameat2)                                                           \
 	X(linkat)                                                              \
 	X(unlinkat)                                                            \
-	X(fchmod)                                                              \
 	X(futimens)                                                            \
 	X(fsync)                                                               \
 	X(syncfs)                                                              \
 	X(flock)                                                               \
-	X(lseek)                                                               \
-	X(ftruncate)
+	X(lseek)
 
 enum kb_fault_op {
 #define X(name) KB_FAULT_##name,

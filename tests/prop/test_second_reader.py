@@ -203,7 +203,7 @@ def packed(program, rng, schemas):
     for folders, level, size in rounds:
         with tempfile.TemporaryDirectory(prefix="kbundle-second-") as work:
             file = os.path.join(work, "bundle")
-            options = ["-q", "-o", file]
+            options = ["-q", "--host-code", "-o", file]
             options += [level] if level else []
             options += [f"--frame-size={size}"] if size else []
             roots = folders if len(folders) == 1 else [
@@ -328,10 +328,7 @@ def add_other(draft, rng, root, taken):
     roots = draft.header["roots"]
     files, names = {}, []
     if rng.random() < 0.2:
-        if rng.random() < 0.5 and is_free(path + ".json", taken):
-            taken[-1] = path = path + ".json"
-        data, options = some_file(rng, path, roots)
-        files[""] = data, options
+        files[""] = some_file(rng, "", roots)
     else:
         for _ in range(rng.randint(1, 6)):
             name = some_path(rng, 3) + rng.choice(("", "", ".json"))

@@ -62,6 +62,10 @@ class Cases:
         """One entry is left out and named."""
         self.add(name, data, word, "5", "0|5", "5", **more)
 
+    def damaged(self, name, data, word):
+        """Sound, but one entry is broken; the second reader does not look."""
+        self.add(name, data, word, "5", "0", "5")
+
     def accept(self, name, data, unpack="0", **more):
         self.add(name, data, "-", "0", "0", unpack, **more)
 
@@ -192,7 +196,9 @@ def check(directory):
                 text = f"requires {entry['requires']}"
         except ref.Refused as error:
             code, text = "3", str(error)
-        if code not in verify.split("|"):
+        # Inside entries only a format looks.
+        damaged = verify == "5" and not name.startswith(("entry-", "rewrite-"))
+        if code != ("0" if damaged else verify):
             print(f"{name}: {code}, not {verify}: {text}")
             wrong += 1
     print(f"second reader: {len(rows)} cases, {wrong} wrong")

@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
 # Shared by the scripts of this folder: sourced, not run.
 
@@ -11,6 +12,7 @@ fail() { say "FAILED: $*" >&2; exit 1; }
 skip() { say "SKIPPED: $*" >&2; exit 77; }
 
 # The program under test, and a folder of this test's own.
+# shellcheck disable=SC2034 # the scripts use $kbundle
 begin() {
 	: "${KBUNDLE_BIN:?the path of the kbundle program}"
 	kbundle=$(realpath "$KBUNDLE_BIN")
@@ -19,9 +21,8 @@ begin() {
 }
 
 end() {
-	local running
-	running=$(jobs -p)
-	[ -z "$running" ] || { kill $running; wait; } 2>/dev/null || true
+	jobs -p | xargs -r kill 2>/dev/null || true
+	wait
 	rm -rf "$work"
 }
 

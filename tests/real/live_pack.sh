@@ -10,7 +10,7 @@
 begin
 use_triton 3.9.0
 
-kernels=(--count 24 --targets cuda:80,cuda:90)
+kernels=(--count 24 --targets "cuda:80,cuda:90")
 live=$work/live
 bundles=0
 last=0

@@ -14,14 +14,14 @@ begin
 use_triton "$version"
 
 targets=cuda:75,cuda:80,cuda:90
-autotune=
+autotune=()
 case $version in
 3.[0-3].*) ;;
-3.[4-8].*) targets+=,cuda:100 autotune=--autotune ;;
-*) targets+=,cuda:100,hip:gfx942 autotune=--autotune ;;
+3.[4-8].*) targets+=,cuda:100 autotune=(--autotune) ;;
+*) targets+=,cuda:100,hip:gfx942 autotune=(--autotune) ;;
 esac
 kernels=(--count 10 --targets "$targets")
-everything=("${kernels[@]}" $autotune)
+everything=("${kernels[@]}" "${autotune[@]}")
 
 old=$work/old/cache
 new="$work/a space, a ' and a \", grün и 核/cache"
@@ -46,8 +46,8 @@ say "Triton $version compiles"
 triton compile.py "$old" "${everything[@]}" --jobs 2
 must_hit "$old"
 
-run 0 "$kbundle" pack "$old" -o "$full"
-run 0 "$kbundle" pack --slim "$old" -o "$slim"
+run 0 "$kbundle" pack -q "$old" -o "$full"
+run 0 "$kbundle" pack -q --slim "$old" -o "$slim"
 cp -a "$old" "$work/copied"
 entries=$(entries_of "$old")
 rm -rf "$work/old"
@@ -59,26 +59,26 @@ control=$(triton hit.py "$work/copied" "${kernels[@]}" --expect-hits 0) ||
 say "control: $control"
 
 say "packed, unpacked elsewhere"
-run 0 "$kbundle" unpack "$full" "$new"
+run 0 "$kbundle" unpack -q "$full" "$new"
 must_hit "$new"
 [ "$(entries_of "$new")" = "$entries" ] || fail "not $entries entries"
-run 0 "$kbundle" verify "$full" "$new"
+run 0 "$kbundle" verify -q "$full" "$new"
 
 say "the copied tree, and the unpacked one, give the same bundle again"
 for root in "$work/copied" "$new"; do
-	run 0 "$kbundle" pack "$root" -o "$work/again"
+	run 0 "$kbundle" pack -q "$root" -o "$work/again"
 	cmp "$work/again" "$full" || fail "another bundle from $root"
 done
 
 say "packed slim"
 root="$work/slim's cache"
-run 0 "$kbundle" unpack "$slim" "$root"
+run 0 "$kbundle" unpack -q "$slim" "$root"
 must_hit "$root"
 must_be_slim "$root"
 mv "$root" "$work/packed-slim"
 
 say "packed full, unpacked slim"
-run 0 "$kbundle" unpack --slim "$full" "$root"
+run 0 "$kbundle" unpack -q --slim "$full" "$root"
 must_hit "$root"
 diff -r "$work/packed-slim" "$root" || fail "the slim trees differ"
 

@@ -11,7 +11,7 @@ rounds=${1:-50}
 begin
 use_triton 3.9.0
 
-kernels=(--count 10 --targets cuda:80,cuda:90)
+kernels=(--count 10 --targets "cuda:80,cuda:90")
 bundle=$work/bundle.kbundle.tar.zst
 root=$work/root
 
@@ -22,7 +22,7 @@ must_be_clean() {
 }
 
 triton compile.py "$work/old" "${kernels[@]}" --jobs 2
-run 0 "$kbundle" pack "$work/old" -o "$bundle"
+run 0 "$kbundle" pack -q "$work/old" -o "$bundle"
 run 0 "$kbundle" unpack -q "$bundle" "$root"
 mv "$root" "$work/expected"
 

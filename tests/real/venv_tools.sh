@@ -7,4 +7,5 @@
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
-exec "$here/venv_of.sh" tools jsonschema indexed_zstd
+mapfile -t requirements < <("$here/../../tools/install-deps.sh" --print-pip)
+exec "$here/venv_of.sh" tools "${requirements[@]}"

@@ -83,6 +83,23 @@ Test(arena, clear_keeps_memory_for_the_next_round)
 	}
 }
 
+/* What once needed two chunks fits into the one that is kept. */
+Test(arena, clear_keeps_the_largest_chunk)
+{
+	KB_AUTO(kb_arena_release) struct kb_arena arena = KB_ARENA_INIT;
+
+	for (int round = 0; round < 5; round++) {
+		const char *large = kb_arena_alloc(&arena, 64000);
+		const char *small = kb_arena_alloc(&arena, 16);
+
+		cr_assert_not_null(large);
+		cr_assert_not_null(small);
+		if (round > 1)
+			cr_assert_eq(small, large + 64000);
+		kb_arena_clear(&arena);
+	}
+}
+
 Test(arena, release_makes_it_usable_again)
 {
 	struct kb_arena arena = KB_ARENA_INIT;

@@ -352,7 +352,7 @@ static size_t compare_with_ptxas(const struct kb_elf *elf, const char *log)
 	return n;
 }
 
-Test(elf, agrees_with_ptxas, .timeout = 300)
+Test(elf, agrees_with_ptxas)
 {
 	static const struct {
 		const char *arch;
@@ -389,7 +389,7 @@ Test(elf, agrees_with_ptxas, .timeout = 300)
 	}
 }
 
-Test(elf, a_note_about_another_sm_gives_no_suffix, .timeout = 60)
+Test(elf, a_note_about_another_sm_gives_no_suffix)
 {
 	KB_AUTO(kb_elf_release) struct kb_elf elf = {0};
 	KB_AUTO_FREE char *cubin = NULL, *log = NULL;
@@ -404,7 +404,7 @@ Test(elf, a_note_about_another_sm_gives_no_suffix, .timeout = 60)
 	cr_assert_str_eq(elf.target.text, "cuda:sm_90");
 }
 
-Test(elf, every_truncation_of_a_cubin_is_refused, .timeout = 120)
+Test(elf, every_truncation_of_a_cubin_is_refused)
 {
 	KB_AUTO(kb_elf_release) struct kb_elf elf = {0};
 	KB_AUTO_FREE char *cubin = NULL, *log = NULL;
@@ -822,7 +822,7 @@ static void check_flips(const char *data, size_t len, uint64_t seed, int rounds)
 	}
 }
 
-Test(elf, flipped_bits_never_crash_the_small_one, .timeout = 120)
+Test(elf, flipped_bits_never_crash_the_small_one)
 {
 	struct image image;
 
@@ -830,7 +830,7 @@ Test(elf, flipped_bits_never_crash_the_small_one, .timeout = 120)
 	check_flips((const char *)&image, sizeof(image), 1, 20000);
 }
 
-Test(elf, flipped_bits_never_crash_a_cubin, .timeout = 120)
+Test(elf, flipped_bits_never_crash_a_cubin)
 {
 	KB_AUTO_FREE char *cubin = NULL, *log = NULL;
 	size_t len;
@@ -839,7 +839,7 @@ Test(elf, flipped_bits_never_crash_a_cubin, .timeout = 120)
 	check_flips(cubin, len, 2, 4000);
 }
 
-Test(elf, flipped_bits_never_crash_a_code_object, .timeout = 120)
+Test(elf, flipped_bits_never_crash_a_code_object)
 {
 	KB_AUTO_FREE char *data = NULL;
 	size_t len;

@@ -200,6 +200,24 @@ Test(error, show_cuts_long_names_in_the_middle)
 		}
 }
 
+/* Wherever the cut falls, no half of a character is left to be escaped. */
+Test(error, show_cuts_between_characters)
+{
+	char name[500];
+	struct kb_shown shown;
+
+	for (size_t shift = 0; shift < 8; shift++)
+		for (size_t len = 250; len < 280; len++) {
+			fill(name, shift, "x");
+			fill(name + shift, len / 4 * 4, "\n\xe2\x82\xac");
+			strncat(name, "xxxxxxx", len % 4);
+			(void)kb_show(&shown, name);
+			cr_assert(strstr(shown.text, "..."));
+			cr_assert_null(strstr(shown.text, "\\x82"));
+			cr_assert_null(strstr(shown.text, "\\xac"));
+		}
+}
+
 Test(error, show_leaves_319_bytes_whole)
 {
 	char name[321];

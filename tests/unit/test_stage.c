@@ -13,6 +13,8 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static char top[KB_TEST_PATH_MAX];  /* of everything */
@@ -713,4 +715,75 @@ Test(stage, a_cleanup_that_fails_is_a_warning)
 	close_stage();
 	check_entry("key");
 	kb_stage_close(NULL);
+}
+
+/* ---- several runs at once ---- */
+
+#define RACERS 4
+#define RACE_ROUNDS 30
+#define RACE_KEYS 3
+
+/* One process: publishes the same keys as all others. Exit code 0: each place
+ * got an entry, by whomever. */
+static void race(int start_fd)
+{
+	enum kb_publish result;
+	char go, key[16];
+
+	if (read(start_fd, &go, 1) != 0)
+		_exit(2);
+	if (kb_stage_open(&ctx, root, kb_uuid4, &stage, &err) < 0)
+		_exit(3);
+	for (uint64_t i = 0; i < RACE_KEYS; i++) {
+		snprintf(key, sizeof(key), "key-%d", (int)i);
+		add_entry(i);
+		if (kb_stage_publish(stage, i, true, key, &result, &err) < 0)
+			_exit(4);
+		if (result == KB_PLACE_OCCUPIED)
+			_exit(5);
+	}
+	if (kb_stage_finish(stage, true, &err) < 0)
+		_exit(6);
+	kb_stage_close(stage);
+	if (logged[0]) /* no run died */
+		fputs(logged, stderr);
+	_exit(logged[0] ? 7 : 0);
+}
+
+static void race_once(void)
+{
+	int start[2];
+	pid_t pids[RACERS];
+
+	cr_assert_eq(pipe2(start, O_CLOEXEC), 0);
+	for (int i = 0; i < RACERS; i++) {
+		pids[i] = fork();
+		cr_assert_geq(pids[i], 0);
+		if (pids[i] == 0) {
+			close(start[1]);
+			race(start[0]);
+		}
+	}
+	/* All at once: the end of the pipe is the starting shot. */
+	close(start[0]);
+	close(start[1]);
+	for (int i = 0; i < RACERS; i++) {
+		int status;
+
+		cr_assert_eq(waitpid(pids[i], &status, 0), pids[i]);
+		cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0,
+			  "status %#x", (unsigned)status);
+	}
+}
+
+Test(stage, racing_runs_all_succeed_and_leave_nothing, .timeout = 120)
+{
+	for (int round = 0; round < RACE_ROUNDS; round++) {
+		kb_test_remove(root);
+		race_once();
+		cr_assert_eq(kb_test_count_names(root, ""), RACE_KEYS);
+		check_entry("key-0");
+		check_entry("key-1");
+		check_entry("key-2");
+	}
 }

@@ -368,8 +368,17 @@ Test(triton_damage, list_of_names_in_triton_3)
 
 Test(triton_damage, list_of_names_in_triton_2_3)
 {
+	struct kb_arena arena = KB_ARENA_INIT;
+	struct kb_checked result;
+	struct loaded l;
+
 	edit(KEY_2_1, META, "\"arch\": 75", "\"target\": [\"cuda\", 75]");
-	expect(KEY_2_1, KB_ENTRY_OK, NULL, NULL);
+	check_key(root, KEY_2_1, &l, &arena, &result);
+	cr_assert_eq(result.verdict, KB_ENTRY_OK, "%s", result.reason);
+	cr_assert_str_eq(result.target, "cuda:sm_75");
+	cr_assert_not(result.facts.whole, "2.3 hits on a slim entry");
+	unload(&l);
+	kb_arena_release(&arena);
 }
 
 Test(triton_damage, autotune)

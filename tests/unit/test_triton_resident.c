@@ -119,6 +119,16 @@ Test(triton_resident, other_spellings_are_looked_up)
 	expect(KB_RESIDENT_OCCUPIED, "do not lead here");
 }
 
+Test(triton_resident, another_directory_of_the_same_disk_is_not_here)
+{
+	char other[KB_TEST_PATH_MAX];
+
+	kb_test_tmpdir(other);
+	write_group(other);
+	expect(KB_RESIDENT_OCCUPIED, "do not lead here but to /");
+	kb_test_remove(other);
+}
+
 Test(triton_resident, every_child_counts)
 {
 	char text[2 * KB_TEST_PATH_MAX];
