@@ -29,7 +29,8 @@ static bool starts_with(const char *text, const char *start)
 
 bool kb_triton_is_group(const char *file)
 {
-	return starts_with(file, GROUP_PREFIX) && ends_with(file, JSON_SUFFIX);
+	return starts_with(file, GROUP_PREFIX) &&
+	       ends_with(file, JSON_SUFFIX) && !strchr(file, '/');
 }
 
 bool kb_triton_is_ignored(const char *name)

@@ -47,7 +47,6 @@ struct consumption {
 	struct kb_hash **hashes; /* one per worker, one for the caller */
 	uint8_t *needed;
 	struct kb_plain_frame *frame; /* current one */
-	size_t frame_pos;	      /* in it */
 	uint64_t frame_start;	      /* where it begins in the payload */
 	uint64_t payload_pos;
 	struct kbundle_progress progress;
@@ -109,25 +108,22 @@ static int run_entry(struct kb_job *job_base, unsigned worker,
 static int next_frame(struct consumption *in, struct kbundle_error *err)
 {
 	const struct kb_source *source = in->survey->source;
-	size_t skipped_to;
+	size_t next = in->survey->manifest_frames;
+	int r;
 
-	if (in->frame)
+	if (in->frame) {
 		in->frame_start += in->frame->plain.len;
-	skipped_to =
-		in->frame ? in->frame->index + 1 : in->survey->manifest_frames;
+		next = in->frame->index + 1;
+	}
 	kb_plain_frame_unref(kb_take(in->frame));
-	int r = kb_feeder_next(&in->feeder, &in->frame, err);
-
+	r = kb_feeder_next(&in->feeder, &in->frame, err);
 	if (r < 0)
 		return r;
 	if (!in->frame)
-		return kb_fail(err, KBUNDLE_E_FORMAT,
-			       "it ends before all entries were read");
+		return kb_source_fail_end(source, "the payload", err);
 	/* Frames that nobody needs were left out between the two. */
-	for (; skipped_to < in->frame->index; skipped_to++)
-		in->frame_start +=
-			source->frames.frames[skipped_to].content_bytes;
-	in->frame_pos = 0;
+	for (; next < in->frame->index; next++)
+		in->frame_start += source->frames.frames[next].content_bytes;
 	return 0;
 }
 

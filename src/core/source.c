@@ -406,6 +406,20 @@ int kb_source_read(struct kb_source *source, size_t i, struct kb_buf *ret,
 	return 0;
 }
 
+int kb_source_fail_end(const struct kb_source *source, const char *what,
+		       struct kbundle_error *err)
+{
+	if (source->is_stream)
+		return kb_fail(err, KBUNDLE_E_FORMAT,
+			       "%s is not complete at byte %llu, where a "
+			       "skippable frame stands",
+			       what, (unsigned long long)stream_offset(source));
+	return kb_fail(err, KBUNDLE_E_FORMAT,
+		       "%s is not complete after the %zu frames of the seek "
+		       "table",
+		       what, source->frames.n);
+}
+
 void kb_source_stop_keeping(struct kb_source *source)
 {
 	source->keep = false;

@@ -61,6 +61,10 @@ int kb_source_read(struct kb_source *source, size_t i, struct kb_buf *ret,
 		   uint32_t *ret_content,
 		   struct kbundle_error *err) KB_MUST_CHECK;
 
+/* There was no such frame: says so, with the place. what: "the manifest". */
+int kb_source_fail_end(const struct kb_source *source, const char *what,
+		       struct kbundle_error *err);
+
 /* A stream: from here on frames are not kept. */
 void kb_source_stop_keeping(struct kb_source *source);
 

@@ -447,6 +447,8 @@ int kb_unpack(struct kb_ctx *ctx, const struct kbundle_unpack_options *options,
 	}
 	if (r < 0) {
 		kb_wrap(err, "bundle %s", kb_show(&shown, source.name));
+		if (!report->counts[KBUNDLE_COUNT_ENTRIES])
+			kb_advise(err, "nothing was published");
 		return r;
 	}
 	if (!to.selected) {

@@ -21,8 +21,7 @@ static int next_frame(struct kb_manifest_walk *walk, struct kbundle_error *err)
 	if (r < 0)
 		return r;
 	if (!content)
-		return kb_fail(err, KBUNDLE_E_FORMAT,
-			       "the manifest is cut short");
+		return kb_source_fail_end(walk->source, "the manifest", err);
 	r = kb_zstd_decompress(walk->zstd, walk->packed.data, walk->packed.len,
 			       content, &walk->plain, err);
 	if (r < 0) {

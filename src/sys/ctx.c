@@ -101,6 +101,13 @@ int kb_progress(struct kb_ctx *ctx, const struct kbundle_progress *progress,
 	return 0;
 }
 
+int kb_interrupted(struct kb_ctx *ctx, struct kbundle_error *err)
+{
+	const struct kbundle_progress waiting = {.phase = "wait"};
+
+	return kb_progress(ctx, &waiting, true, err);
+}
+
 int kb_options_copy(void *dst, size_t known_bytes, const void *src,
 		    const char *what, struct kbundle_error *err)
 {

@@ -21,16 +21,16 @@
 struct kb_ctx {
 	const struct kb_fs *fs;
 	struct kbundle_env env; /* copied, missing members zero */
-	unsigned threads;       /* 1 to 64 */
-	atomic_bool cancelled;  /* workers look at it between two entries */
+	unsigned threads;	/* 1 to 64 */
+	atomic_bool cancelled;	/* workers look at it between two entries */
 	pthread_mutex_t log_lock;
 	uint64_t last_progress_ns;
 };
 
 /* env NULL: defaults. fs NULL: kb_fs_real. Codes: INVALID (size or tail). */
 int kb_ctx_init(struct kb_ctx *ctx, const struct kbundle_env *env,
-		const struct kb_fs *fs, struct kbundle_error *err)
-	KB_MUST_CHECK;
+		const struct kb_fs *fs,
+		struct kbundle_error *err) KB_MUST_CHECK;
 void kb_ctx_release(struct kb_ctx *ctx);
 KB_DEFINE_AUTO_STRUCT(struct kb_ctx, kb_ctx_release);
 
@@ -41,6 +41,12 @@ void kb_log(struct kb_ctx *ctx, int level, const char *fmt, ...)
  * calling thread. Codes: CANCELLED, also where ctx->cancelled is set. */
 int kb_progress(struct kb_ctx *ctx, const struct kbundle_progress *progress,
 		bool force, struct kbundle_error *err) KB_MUST_CHECK;
+
+/* A call that may wait for long was interrupted by a signal: asks the progress
+ * callback whether to go on, so that a reader of a stalled pipe can be
+ * cancelled. Workers block signals: only the calling thread comes here. Codes:
+ * CANCELLED. */
+int kb_interrupted(struct kb_ctx *ctx, struct kbundle_error *err) KB_MUST_CHECK;
 
 /*
  * Copies an extensible option struct: the first member of both is `size_t

@@ -123,8 +123,13 @@ int kb_read(struct kb_ctx *ctx, int fd, void *data, size_t len, size_t *ret_len,
 			ctx->fs->read(fd, (char *)data + done,
 				      at_most(len - done, TRANSFER_BYTES_MAX));
 
-		if (n < 0 && errno == EINTR)
+		if (n < 0 && errno == EINTR) {
+			int r = kb_interrupted(ctx, err);
+
+			if (r < 0)
+				return r;
 			continue;
+		}
 		if (n < 0)
 			return kb_fail_errno(err, errno, "cannot read %s",
 					     kb_show(&shown, name));
@@ -175,8 +180,13 @@ int kb_write(struct kb_ctx *ctx, int fd, const void *data, size_t len,
 			ctx->fs->write(fd, (const char *)data + done,
 				       at_most(len - done, TRANSFER_BYTES_MAX));
 
-		if (n < 0 && errno == EINTR)
+		if (n < 0 && errno == EINTR) {
+			int r = kb_interrupted(ctx, err);
+
+			if (r < 0)
+				return r;
 			continue;
+		}
 		if (n < 0)
 			return kb_fail_disk(err, errno, "cannot write %s",
 					    kb_show(&shown, name));

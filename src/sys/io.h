@@ -42,10 +42,10 @@ static inline int kb_take_fd(int *fd)
 int kb_openat(struct kb_ctx *ctx, int dirfd, const char *path, int flags,
 	      mode_t mode);
 
-/* Reads until len bytes or end of input; *ret_len tells. Codes: IO. */
-int kb_read(struct kb_ctx *ctx, int fd, void *data, size_t len,
-	    size_t *ret_len, const char *name, struct kbundle_error *err)
-	KB_MUST_CHECK;
+/* Reads until len bytes or end of input; *ret_len tells. Codes: IO,
+ * CANCELLED. */
+int kb_read(struct kb_ctx *ctx, int fd, void *data, size_t len, size_t *ret_len,
+	    const char *name, struct kbundle_error *err) KB_MUST_CHECK;
 int kb_pread(struct kb_ctx *ctx, int fd, void *data, size_t len,
 	     uint64_t offset, size_t *ret_len, const char *name,
 	     struct kbundle_error *err) KB_MUST_CHECK;

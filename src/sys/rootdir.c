@@ -81,7 +81,7 @@ static int make_missing(struct kb_ctx *ctx, struct kb_rootdir *root,
 			struct kbundle_error *err)
 {
 	KB_AUTO_FREE char *path = strdup(root->path);
-	size_t len;
+	size_t len = 0;
 	int r;
 
 	if (!path)

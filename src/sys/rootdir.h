@@ -18,7 +18,10 @@ struct kb_rootdir {
 	size_t *made;
 	size_t n_made, cap;
 };
-#define KB_ROOTDIR_INIT { NULL, -1, NULL, 0, 0 }
+#define KB_ROOTDIR_INIT                                                        \
+	{                                                                      \
+		NULL, -1, NULL, 0, 0                                           \
+	}
 
 /* Sets the path; opens nothing. Codes: NOMEM. */
 int kb_rootdir_init(struct kb_rootdir *root, const char *path,

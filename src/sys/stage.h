@@ -25,7 +25,7 @@ struct kb_stage; /* opaque: name, root fd, staging fd, mark fd */
 
 enum kb_publish {
 	KB_PUBLISHED = 0,
-	KB_PLACE_TAKEN,   /* a non-empty directory, or for a file any file */
+	KB_PLACE_TAKEN,	  /* a non-empty directory, or for a file any file */
 	KB_PLACE_OCCUPIED /* something that no entry can be: a symlink, for a
 			   * directory a file or a mount point, and so on */
 };
@@ -49,19 +49,19 @@ const char *kb_stage_path(const struct kb_stage *stage);
 int kb_stage_dir(struct kb_stage *stage, uint64_t number, int *ret_fd,
 		 struct kbundle_error *err) KB_MUST_CHECK;
 /* Creates a file in a child directory, or (dir_fd -1) the file-shaped child
- * <number> itself, name NULL; mode 0666 less umask, open for reading and writing.
- * Subdirectories in name are made. Close it with kb_close_written(). Codes: IO,
- * EXISTS, INVALID: no name that may be in a bundle. */
+ * <number> itself, name NULL; mode 0666 less umask, open for reading and
+ * writing. Subdirectories in name are made. Close it with kb_close_written().
+ * Codes: IO, EXISTS, INVALID: no name that may be in a bundle. */
 int kb_stage_file(struct kb_stage *stage, uint64_t number, int dir_fd,
-		  const char *name, int *ret_fd, struct kbundle_error *err)
-	KB_MUST_CHECK;
+		  const char *name, int *ret_fd,
+		  struct kbundle_error *err) KB_MUST_CHECK;
 /* fsync of a child's files was done by the caller (kb_sync()); this does its
  * directories, the deepest first. */
 int kb_stage_sync_dir(struct kb_stage *stage, int dir_fd,
 		      struct kbundle_error *err) KB_MUST_CHECK;
 /* One syncfs of the staging's file system; EINVAL, ENOSYS, EOPNOTSUPP pass. */
-int kb_stage_sync_all(struct kb_stage *stage, struct kbundle_error *err)
-	KB_MUST_CHECK;
+int kb_stage_sync_all(struct kb_stage *stage,
+		      struct kbundle_error *err) KB_MUST_CHECK;
 
 /* Publishes child <number> at <root>/<path>. Parents of path below the root
  * are made as needed, no symlink among them is followed. is_dir: rename onto

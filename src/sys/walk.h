@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 struct kb_dirent {
-	const char *name; /* bytes as the disk has them */
+	const char *name;   /* bytes as the disk has them */
 	unsigned char type; /* DT_REG, DT_DIR, DT_LNK, …; never DT_UNKNOWN */
 };
 
@@ -21,7 +21,10 @@ struct kb_listing {
 	struct kb_arena arena; /* names live here */
 	size_t cap;
 };
-#define KB_LISTING_INIT { NULL, 0, KB_ARENA_INIT, 0 }
+#define KB_LISTING_INIT                                                        \
+	{                                                                      \
+		NULL, 0, KB_ARENA_INIT, 0                                      \
+	}
 
 /* Lists fd (an open directory; its offset is rewound) without "." and "..".
  * The listing may be reused: it is cleared first. A name that vanishes while

@@ -26,7 +26,8 @@ struct kb_pool;
 struct kb_lane;
 
 struct kb_job {
-	int (*run)(struct kb_job *job, unsigned worker, struct kbundle_error *err);
+	int (*run)(struct kb_job *job, unsigned worker,
+		   struct kbundle_error *err);
 	int result;
 	struct kbundle_error err;
 	/* private */
