@@ -6,6 +6,7 @@
 #include "collect.h"
 
 #include "../base/error.h"
+#include "select.h"
 
 #include <sys/resource.h>
 
@@ -80,6 +81,7 @@ static int run(const struct kb_load_config *config, const struct kb_plan *plan,
 	       struct kbundle_report *report, struct kb_collect_sink *sink,
 	       struct kbundle_error *err)
 {
+	uint64_t whole = 0;
 	struct kbundle_progress progress = {.phase = phase,
 					    .entries_total = plan->n};
 	size_t next = 0;
@@ -98,6 +100,8 @@ static int run(const struct kb_load_config *config, const struct kb_plan *plan,
 		}
 		loaded = (struct kb_loaded *)kb_lane_take(lane);
 		r = hand_on(config, loaded, report, sink, err);
+		whole += loaded->outcome == KB_LOADED &&
+			 loaded->entry.facts.whole;
 		progress.entries_done++;
 		progress.bytes_done = report->counts[KBUNDLE_COUNT_BYTES];
 		if (r == 0)
@@ -106,6 +110,8 @@ static int run(const struct kb_load_config *config, const struct kb_plan *plan,
 		if (r < 0)
 			return r;
 	}
+	if (config->selection->slim)
+		kb_selection_notice_whole(config->ctx, whole);
 	return 0;
 }
 

@@ -8,7 +8,6 @@
 
 #include "../base/error.h"
 #include "../base/target.h"
-#include "../sys/ctx.h"
 
 #include <fnmatch.h>
 #include <stdio.h>
@@ -112,4 +111,15 @@ bool kb_selection_takes(const struct kbundle_selection *selection,
 {
 	return takes_arch(selection, target) && takes_name(selection, name) &&
 	       takes_key(selection, path);
+}
+
+void kb_selection_notice_whole(struct kb_ctx *ctx, uint64_t n)
+{
+	if (n)
+		kb_log(ctx, KBUNDLE_LOG_NOTICE,
+		       "%llu %s whole: what made %s needs every file for a hit "
+		       "(Triton 2.1 and 2.2)",
+		       (unsigned long long)n,
+		       n == 1 ? "entry stays" : "entries stay",
+		       n == 1 ? "it" : "them");
 }

@@ -48,6 +48,7 @@ struct unpacking {
 	uint64_t *wanted; /* entries per root */
 	uint64_t wanted_all, selected;
 	uint64_t expanded_bytes; /* of what is wanted */
+	uint64_t whole;		 /* staged entries that cannot be slim */
 	struct kb_stage **stages;
 	struct staged *staged;
 	size_t n_staged, cap_staged;
@@ -316,6 +317,7 @@ static int consumed(struct kb_consumer *consumer,
 
 	if (!done->wanted)
 		return 0;
+	to->whole += done->entry->facts.whole;
 	if (done->sink->is_damaged) {
 		kb_stage_drop(to->stages[done->entry->root], done->index);
 		return note(to, KBUNDLE_COUNT_DAMAGED, done->entry,
@@ -387,6 +389,8 @@ static int stage_and_publish(struct unpacking *to, struct kbundle_error *err)
 		r = kb_consume(&run.consumer, err);
 	if (r == 0)
 		r = flush(to, err);
+	if (r == 0 && to->selection.slim)
+		kb_selection_notice_whole(to->ctx, to->whole);
 	if (r == 0)
 		r = publish_all(to, err);
 	return r < 0 ? r : finish_stages(to, err);
