@@ -31,6 +31,13 @@ while [ $# -gt 0 ]; do
 	shift
 done
 
+for tool in git gcc g++ nm tsort clang-format shellcheck; do
+	if ! command -v "$tool" >/dev/null; then
+		echo "tools/check.sh: no $tool (tools/install-deps.sh)" >&2
+		exit 1
+	fi
+done
+
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 faults=$work/faults
@@ -353,7 +360,7 @@ check_listed() {
 		list=${f#src/}
 		list=${list#tests/}
 		case $f in # listed by what the program is called
-		tests/fuzz/* | tests/thread/*) list=$(basename "$f" .c) ;;
+		tests/fuzz/fuzz_* | tests/thread/*) list=$(basename "$f" .c) ;;
 		esac
 		grep -qwF "$list" "$work/lists" ||
 			fault "$f:1" listed "is in no CMakeLists.txt"
@@ -452,14 +459,19 @@ check_format() {
 		sort -t: -u -k1,1 >>"$faults" || true
 }
 
+# The slowest check: it runs beside the others, and is waited for.
 check_scripts() {
-	local scripts
-
 	# A lib.sh is checked as part of the scripts that source it.
-	mapfile -t scripts < <(files '(\.sh$|^\.ci/run$)' | grep -v '/lib\.sh$')
-	shellcheck -a -x -P SCRIPTDIR -f gcc "${scripts[@]}" |
-		sed -E 's/^([^:]+:[0-9]+):[0-9]+:/\1: shellcheck:/' |
-		sort -u >>"$faults" || true
+	# shellcheck disable=SC2016 # expanded by the inner shell
+	files '(\.sh$|^\.ci/run$)' | grep -v '/lib\.sh$' |
+		xargs -P 2 -n 5 sh -c 'shellcheck -a -x -P SCRIPTDIR -f gcc "$@" \
+			>"$0/shellcheck.$$" || true' "$work"
+}
+
+take_scripts() {
+	wait "$scripts_pid"
+	sed -E 's/^([^:]+:[0-9]+):[0-9]+:/\1: shellcheck:/' "$work"/shellcheck.* |
+		sort -u >>"$faults"
 }
 
 if [ -z "$build" ] && [ -f build/release/src/libkbundle.so ]; then
@@ -469,6 +481,8 @@ elif [ -n "$build" ] && [ ! -f "$build/src/libkbundle.so" ]; then
 	build=
 fi
 
+check_scripts &
+scripts_pid=$!
 check_includes
 check_calls
 check_symbols
@@ -482,7 +496,7 @@ check_errors_doc
 check_formats_doc
 check_man
 check_format
-check_scripts
+take_scripts
 
 if [ -s "$faults" ]; then
 	sort -t: -k1,1 -k2,2n "$faults"

@@ -110,8 +110,8 @@ def count_build(count, build):
         elif skipped is not None:
             count.skip(label, skip_reason(case.findtext("system-out") or ""))
         elif failure is not None or disabled:
-            count.fail(label, (failure.get("message") if failure is not None
-                               else "") or "did not run")
+            count.fail(label, "did not run" if disabled else
+                       failure.get("message") or "its output is above")
         else:
             count.pass_one()
 

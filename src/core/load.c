@@ -1,28 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cache may be live: files are opened and read one after another, then
- * every name is looked up again and compared (device, inode, size, mtime,
- * ctime, and the listing). A difference is a retry, never a mixed entry. Each
- * file's bytes are read once; large ones are copied to a private spool and
- * hashed on the way. What the entry is worth is for its format to say.
+ * What was read (load_read.c) is judged by its format and becomes an entry:
+ * paths turned into tokens, hashed, slimmed where asked to. An entry that
+ * changed meanwhile is tried again, whole; three times, then it is left out.
+ * Invariant: a difference is a retry, never a mixed entry.
  */
 #include "load.h"
 
 #include "../base/error.h"
 #include "../base/path.h"
-#include "../dep/hash.h"
 #include "../sys/io.h"
-#include "../sys/stage.h"
-#include "../sys/walk.h"
 #include "limits.h"
+#include "load_parts.h"
 #include "pathscan.h"
 #include "relocate.h"
 #include "select.h"
 #include "tar.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -31,307 +26,14 @@
 
 #define TRIES 3
 #define RETRY_MS 20
-#define COPY_BYTES (256u << 10)
-#define MEMORY_MAX (32u << 20)
 
-/* A file as it was read. */
-struct raw_file {
-	const char *name;
-	struct stat st;
-	bool spooled;
-	bool has_paths;	    /* of spooled files, found on the way */
-	uint64_t offset;    /* in memory or in the spool */
-	uint8_t sha256[32]; /* of spooled files, made on the way */
-	const void *map;
-};
-
-/* One try at an entry. */
-struct attempt {
-	struct kb_loaded *to;
-	struct kb_ctx *ctx;
-	const struct kb_format *format;
-	struct kb_hash *hash;
-	int dir_fd;	  /* the entry, or for a file-shaped one its parent */
-	const char *base; /* name of a file-shaped entry */
-	struct kb_listing list;
-	struct raw_file *files;
-	size_t n_files;
-	uint64_t spool_len;
-	bool changed;
-};
-
-static int left_out(struct kb_loaded *to, int count, const char *file,
-		    const char *reason)
+void kb_load_leave_out(struct kb_loaded *to, int count, const char *file,
+		       const char *reason)
 {
 	to->outcome = KB_LOAD_LEFT_OUT;
 	to->count = count;
 	to->file = file;
 	to->reason = reason;
-	return 0;
-}
-
-/* A reason with errno's text, in the arena. */
-static int unreadable(struct kb_loaded *to, const char *file, int sys_errno)
-{
-	char text[160];
-	const char *reason;
-
-	(void)snprintf(text, sizeof(text), "cannot be read: %s",
-		       strerrordesc_np(sys_errno));
-	reason = kb_arena_strdup(&to->arena, text);
-	return left_out(to, KBUNDLE_COUNT_DAMAGED, file,
-			reason ? reason : "cannot be read");
-}
-
-static bool is_gone(int sys_errno)
-{
-	return sys_errno == ENOENT || sys_errno == ENOTDIR ||
-	       sys_errno == ELOOP;
-}
-
-static bool is_same_file(const struct stat *a, const struct stat *b)
-{
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino &&
-	       a->st_size == b->st_size &&
-	       a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
-	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
-	       a->st_ctim.tv_sec == b->st_ctim.tv_sec &&
-	       a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
-}
-
-/* ---- reading ---- */
-
-static int spool_chunk(struct attempt *in, const void *data, size_t len,
-		       struct kbundle_error *err)
-{
-	struct kb_loaded *to = in->to;
-	int r;
-
-	if (to->spool_fd < 0) {
-		r = kb_spool_open(in->ctx, to->config->spool_dir, &to->spool_fd,
-				  err);
-		if (r < 0)
-			return r;
-	}
-	r = kb_write(in->ctx, to->spool_fd, data, len, "spool file", err);
-	if (r == 0)
-		r = kb_hash_update(in->hash, data, len, err);
-	in->spool_len += len;
-	return r;
-}
-
-/* Copies a large file into the spool, hashing and scanning it on the way. */
-static int read_to_spool(struct attempt *in, struct raw_file *file, int fd,
-			 struct kbundle_error *err)
-{
-	KB_AUTO_FREE char *chunk = malloc(COPY_BYTES);
-	struct kb_path_scan scan;
-	uint64_t total = 0;
-	size_t got;
-	int r = chunk ? kb_hash_start(in->hash, err) : kb_fail_nomem(err);
-
-	kb_path_scan_init(&scan);
-	file->spooled = true;
-	file->offset = in->spool_len;
-	do {
-		struct kbundle_error why = {0};
-
-		if (r < 0)
-			return r;
-		if (atomic_load(&in->ctx->cancelled))
-			return kb_fail(err, KBUNDLE_E_CANCELLED, "cancelled");
-		if (kb_read(in->ctx, fd, chunk, COPY_BYTES, &got, file->name,
-			    &why) < 0)
-			return unreadable(in->to, file->name, why.sys_errno);
-		kb_path_scan_feed(&scan, chunk, got);
-		total += got;
-		if (got)
-			r = spool_chunk(in, chunk, got, err);
-	} while (got);
-	if (r == 0)
-		r = kb_hash_finish(in->hash, file->sha256, err);
-	in->changed |= total != (uint64_t)file->st.st_size;
-	file->has_paths = scan.found;
-	return r;
-}
-
-static int read_to_memory(struct attempt *in, struct raw_file *file, int fd,
-			  struct kbundle_error *err)
-{
-	struct kb_buf *memory = &in->to->memory;
-	size_t size = (size_t)file->st.st_size, got;
-	struct kbundle_error why = {0};
-
-	/* One byte more than its size tells whether it grew. */
-	if (kb_buf_reserve(memory, size + 1) < 0)
-		return kb_fail_nomem(err);
-	file->offset = memory->len;
-	if (kb_read(in->ctx, fd, memory->data + memory->len, size + 1, &got,
-		    file->name, &why) < 0)
-		return unreadable(in->to, file->name, why.sys_errno);
-	if (got != size) {
-		in->changed = true;
-		return 0;
-	}
-	memory->len += size;
-	return 0;
-}
-
-static int read_file(struct attempt *in, struct raw_file *file,
-		     const char *name, struct kbundle_error *err)
-{
-	KB_AUTO_FD int fd = kb_openat(in->ctx, in->dir_fd, name,
-				      O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
-	bool must_fit = in->format->may_rewrite(file->name, KB_CODEC_JSON);
-	uint64_t size;
-
-	if (fd < 0) {
-		if (!is_gone(errno))
-			return unreadable(in->to, file->name, errno);
-		in->changed = true;
-		return 0;
-	}
-	if (in->ctx->fs->fstat(fd, &file->st) < 0)
-		return unreadable(in->to, file->name, errno);
-	if (!S_ISREG(file->st.st_mode)) {
-		in->changed = true;
-		return 0;
-	}
-	size = (uint64_t)file->st.st_size;
-	if (size > KB_FILE_BYTES_MAX)
-		return left_out(in->to, KBUNDLE_COUNT_DAMAGED, file->name,
-				"has 8 GiB or more, which no bundle can hold");
-	if (must_fit && size > KB_MEMORY_FILE_MAX)
-		return left_out(in->to, KBUNDLE_COUNT_DAMAGED, file->name,
-				"has more than 8 MiB, too much for a file with "
-				"paths");
-	if (must_fit || in->to->memory.len + size <= KB_MEMORY_FILE_MAX)
-		return read_to_memory(in, file, fd, err);
-	return read_to_spool(in, file, fd, err);
-}
-
-static bool is_part(const struct attempt *in, const struct kb_dirent *item)
-{
-	return item->type == DT_REG && !in->format->is_ignored(item->name);
-}
-
-static int list_entry(struct attempt *in, struct kbundle_error *err)
-{
-	struct kb_loaded *to = in->to;
-	size_t n = 0;
-	int r;
-
-	if (in->base)
-		n = 1;
-	if (!in->base) {
-		struct kbundle_error why = {0};
-
-		r = kb_list(in->ctx, in->dir_fd, &in->list, to->planned->path,
-			    &why);
-		if (r == KBUNDLE_E_NOMEM)
-			return kb_fail_nomem(err);
-		if (r < 0)
-			return unreadable(to, NULL, why.sys_errno);
-		for (size_t i = 0; i < in->list.n; i++)
-			n += is_part(in, &in->list.items[i]);
-	}
-	if (n > KB_FILES_PER_ENTRY_MAX)
-		return left_out(to, KBUNDLE_COUNT_DAMAGED, NULL,
-				"has more than 4096 files");
-	in->files = kb_arena_array(&to->arena, n ? n : 1, sizeof(*in->files));
-	if (!in->files)
-		return kb_fail_nomem(err);
-	in->n_files = n;
-	if (in->base)
-		in->files[0].name = "";
-	for (size_t i = 0, j = 0; !in->base && i < in->list.n; i++) {
-		if (!is_part(in, &in->list.items[i]))
-			continue;
-		in->files[j].name =
-			kb_arena_strdup(&to->arena, in->list.items[i].name);
-		if (!in->files[j++].name)
-			return kb_fail_nomem(err);
-	}
-	return 0;
-}
-
-static int read_files(struct attempt *in, struct kbundle_error *err)
-{
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < in->n_files && !in->changed &&
-			   in->to->outcome == KB_LOADED;
-	     i++)
-		r = read_file(in, &in->files[i],
-			      in->base ? in->base : in->files[i].name, err);
-	return r;
-}
-
-/* Second look: is everything still what was read? */
-static int look_again(struct attempt *in, struct kbundle_error *err)
-{
-	size_t seen = 0;
-
-	if (!in->base) {
-		struct kbundle_error why = {0};
-		int r = kb_list(in->ctx, in->dir_fd, &in->list,
-				in->to->planned->path, &why);
-
-		if (r == KBUNDLE_E_NOMEM)
-			return kb_fail_nomem(err);
-		if (r < 0)
-			return unreadable(in->to, NULL, why.sys_errno);
-		for (size_t i = 0; i < in->list.n; i++) {
-			if (!is_part(in, &in->list.items[i]))
-				continue;
-			if (seen == in->n_files ||
-			    strcmp(in->files[seen].name,
-				   in->list.items[i].name) != 0)
-				in->changed = true;
-			else
-				seen++;
-		}
-		in->changed |= seen != in->n_files;
-	}
-	for (size_t i = 0; i < in->n_files && !in->changed; i++) {
-		const char *name = in->base ? in->base : in->files[i].name;
-		struct stat st;
-
-		in->changed = in->ctx->fs->fstatat(in->dir_fd, name, &st,
-						   AT_SYMLINK_NOFOLLOW) < 0 ||
-			      !is_same_file(&st, &in->files[i].st);
-	}
-	return 0;
-}
-
-/* Opens the entry. *ret_fd -1: it is not there, or not what it was. */
-static int open_entry(struct attempt *in, int *ret_fd,
-		      struct kbundle_error *err)
-{
-	struct kb_loaded *to = in->to;
-	const struct kb_planned *planned = to->planned;
-	const struct kb_source_root *root =
-		&to->config->roots->items[planned->root];
-	KB_AUTO_FD int parent = -1;
-	const char *name;
-	int r = kb_open_parent(in->ctx, root->fd, planned->path, &parent, &name,
-			       err);
-
-	*ret_fd = -1;
-	if (r < 0)
-		return r;
-	if (planned->is_file) {
-		in->base = name;
-		*ret_fd = kb_take_fd(&parent);
-		return 0;
-	}
-	if (parent < 0)
-		return 0;
-	*ret_fd = kb_openat(in->ctx, parent, name,
-			    O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-	if (*ret_fd < 0 && !is_gone(errno))
-		return unreadable(to, NULL, errno);
-	return 0;
 }
 
 /* ---- what was read becomes an entry ---- */
@@ -342,10 +44,10 @@ static size_t page_part(uint64_t offset)
 	return (size_t)(offset & (uint64_t)(sysconf(_SC_PAGESIZE) - 1));
 }
 
-static void unmap_files(struct attempt *in)
+static void unmap_files(struct kb_attempt *in)
 {
 	for (size_t i = 0; i < in->n_files; i++) {
-		const struct raw_file *file = &in->files[i];
+		const struct kb_raw_file *file = &in->files[i];
 
 		if (file->map)
 			(void)munmap((void *)(uintptr_t)file->map,
@@ -356,11 +58,11 @@ static void unmap_files(struct attempt *in)
 
 /* Bytes for the format: in memory as they are, spooled ones mapped (nobody
  * else can change them: the spool has no name). */
-static int make_views(struct attempt *in, struct kb_view *views,
+static int make_views(struct kb_attempt *in, struct kb_view *views,
 		      struct kbundle_error *err)
 {
 	for (size_t i = 0; i < in->n_files; i++) {
-		struct raw_file *file = &in->files[i];
+		struct kb_raw_file *file = &in->files[i];
 		size_t size = (size_t)file->st.st_size;
 		void *map;
 
@@ -396,45 +98,50 @@ static int count_of(enum kb_verdict verdict)
 	}
 }
 
-/* Names that a bundle cannot carry: NULL, or why not. */
-static const char *name_fault(const struct attempt *in, const char *path,
+/* Names that a bundle cannot carry: NULL, or why not, and in which file. */
+static const char *name_fault(const struct kb_attempt *in, const char *path,
 			      const char *name, const char **ret_file)
 {
 	const char *root =
 		in->to->config->roots->items[in->to->planned->root].name;
+	const char *why = kb_name_fault(name);
 	char member[KB_MEMBER_PATH_MAX + 1];
 
 	*ret_file = NULL;
-	if (kb_name_fault(name))
-		return kb_name_fault(name);
-	for (size_t i = 0; i < in->n_files; i++) {
-		const char *fault = *in->files[i].name
-					    ? kb_name_fault(in->files[i].name)
-					    : NULL;
+	for (size_t i = 0; !why && i < in->n_files; i++) {
+		const char *file = in->files[i].name;
 
-		*ret_file = in->files[i].name;
-		if (fault)
-			return fault;
-		if (kb_member_path(member, root, path, in->files[i].name,
-				   NULL) < 0)
-			return "has a path that a bundle cannot hold";
+		*ret_file = file;
+		if (*file)
+			why = kb_name_fault(file);
+		if (!why && kb_member_path(member, root, path, file, NULL) < 0)
+			why = "has a path that a bundle cannot hold";
 	}
-	return NULL;
+	return why;
+}
+
+/* Stored bytes that are not those that were read. */
+static int keep_bytes(struct kb_loaded *to, const struct kb_buf *bytes,
+		      struct kb_file *file, struct kb_content *content,
+		      struct kbundle_error *err)
+{
+	content->data = kb_arena_strndup(&to->arena, bytes->data, bytes->len);
+	file->size = bytes->len;
+	return content->data ? 0 : kb_fail_nomem(err);
 }
 
 /* Edits of one file become its stored bytes. */
-static int store_file(struct attempt *in, size_t i,
-		      const struct kb_checked *checked, const void **ret_data,
-		      struct kbundle_error *err)
+static int collapse_file(struct kb_attempt *in, size_t i,
+			 const struct kb_checked *checked,
+			 struct kbundle_error *err)
 {
 	struct kb_loaded *to = in->to;
 	struct kb_file *file = &to->entry.files[i];
 	KB_AUTO(kb_buf_release) struct kb_buf stored;
 	size_t first = 0, n = 0;
-	char *copy;
 	int r;
 
-	kb_buf_init(&stored, MEMORY_MAX);
+	kb_buf_init(&stored, KB_LOAD_MEMORY_MAX);
 	while (first < checked->n_edits && checked->edits[first].file < i)
 		first++;
 	while (first + n < checked->n_edits &&
@@ -442,28 +149,22 @@ static int store_file(struct attempt *in, size_t i,
 		n++;
 	if (!n)
 		return 0;
-	r = kb_relocate_collapse(to->memory.data + in->files[i].offset,
-				 (size_t)in->files[i].st.st_size,
+	r = kb_relocate_collapse(to->contents[i].data, (size_t)file->size,
 				 checked->edits + first, n,
 				 to->config->roots->tokens, &to->arena, &stored,
 				 &file->rewrites, err);
 	if (r < 0)
 		return r;
-	copy = kb_arena_strndup(&to->arena, stored.data, stored.len);
-	if (!copy)
-		return kb_fail_nomem(err);
 	file->n_rewrites = n;
-	file->size = stored.len;
-	*ret_data = copy;
-	return 0;
+	return keep_bytes(to, &stored, file, &to->contents[i], err);
 }
 
-static int fill_file(struct attempt *in, size_t i,
+static int fill_file(struct kb_attempt *in, size_t i,
 		     const struct kb_checked *checked,
 		     struct kbundle_error *err)
 {
 	struct kb_loaded *to = in->to;
-	const struct raw_file *raw = &in->files[i];
+	const struct kb_raw_file *raw = &in->files[i];
 	struct kb_file *file = &to->entry.files[i];
 	struct kb_content *content = &to->contents[i];
 	int r;
@@ -478,7 +179,7 @@ static int fill_file(struct attempt *in, size_t i,
 		return 0;
 	}
 	content->data = to->memory.data + raw->offset;
-	r = store_file(in, i, checked, &content->data, err);
+	r = collapse_file(in, i, checked, err);
 	if (r < 0)
 		return r;
 	content->has_paths = !file->n_rewrites &&
@@ -487,7 +188,7 @@ static int fill_file(struct attempt *in, size_t i,
 			     file->sha256, err);
 }
 
-static int fill_entry(struct attempt *in, const struct kb_checked *checked,
+static int fill_entry(struct kb_attempt *in, const struct kb_checked *checked,
 		      struct kbundle_error *err)
 {
 	struct kb_loaded *to = in->to;
@@ -517,18 +218,36 @@ static int fill_entry(struct attempt *in, const struct kb_checked *checked,
 	return 0;
 }
 
-/* Keeps what a hit needs and writes the group anew (docs/format.md knows no
- * slim entries: they are entries with fewer files). */
-static int slim_entry(struct attempt *in, struct kbundle_error *err)
+/* The file that lists the others then lists just those that are kept. */
+static int slim_file(struct kb_attempt *in, size_t i, struct kbundle_error *err)
+{
+	struct kb_loaded *to = in->to;
+	struct kb_entry *entry = &to->entry;
+	struct kb_file *file = &entry->files[i];
+	KB_AUTO(kb_buf_release) struct kb_buf bytes;
+	int r;
+
+	kb_buf_init(&bytes, KB_LOAD_MEMORY_MAX);
+	r = in->format->slim(entry, to->config->roots->tokens[entry->root],
+			     to->contents[i].data, (size_t)file->size,
+			     &to->arena, &bytes, &file->rewrites,
+			     &file->n_rewrites, err);
+	if (r == 0)
+		r = keep_bytes(to, &bytes, file, &to->contents[i], err);
+	return r < 0 ? r
+		     : kb_hash_bytes(in->hash, bytes.data, bytes.len,
+				     file->sha256, err);
+}
+
+/* Keeps what a hit needs (docs/format.md knows no slim entries: they are
+ * entries with fewer files). */
+static int slim_entry(struct kb_attempt *in, struct kbundle_error *err)
 {
 	struct kb_loaded *to = in->to;
 	struct kb_entry *entry = &to->entry;
 	const char *again;
-	KB_AUTO(kb_buf_release) struct kb_buf bytes;
 	size_t kept = 0;
-	int r;
 
-	kb_buf_init(&bytes, MEMORY_MAX);
 	if (!in->format->slim || entry->facts.whole)
 		return 0;
 	again = in->format->slim_file(entry);
@@ -538,20 +257,8 @@ static int slim_entry(struct attempt *in, struct kbundle_error *err)
 		if (!in->format->slim_keeps(entry, file->name))
 			continue;
 		if (again && !strcmp(file->name, again)) {
-			r = in->format->slim(
-				entry, to->config->roots->tokens[entry->root],
-				to->contents[i].data, (size_t)file->size,
-				&to->arena, &bytes, &file->rewrites,
-				&file->n_rewrites, err);
-			if (r < 0)
-				return r;
-			to->contents[i].data = kb_arena_strndup(
-				&to->arena, bytes.data, bytes.len);
-			if (!to->contents[i].data)
-				return kb_fail_nomem(err);
-			file->size = bytes.len;
-			r = kb_hash_bytes(in->hash, bytes.data, bytes.len,
-					  file->sha256, err);
+			int r = slim_file(in, i, err);
+
 			if (r < 0)
 				return r;
 		}
@@ -570,7 +277,7 @@ static bool matches_plan(const struct kb_planned *planned,
 	       !kb_target_base_compare(planned->target, checked->target);
 }
 
-static int judge(struct attempt *in, struct kbundle_error *err)
+static int judge(struct kb_attempt *in, struct kbundle_error *err)
 {
 	struct kb_loaded *to = in->to;
 	const struct kb_planned *planned = to->planned;
@@ -585,27 +292,33 @@ static int judge(struct attempt *in, struct kbundle_error *err)
 		.host_code = to->config->host_code,
 		.arena = &to->arena,
 	};
-	const char *fault;
+	const char *fault, *file;
 	int r = views ? make_views(in, views, err) : kb_fail_nomem(err);
 
 	if (r == 0)
 		r = in->format->check(&check, &checked, err);
 	if (r < 0)
 		return r;
-	if (checked.verdict != KB_ENTRY_OK)
-		return left_out(to, count_of(checked.verdict), checked.file,
-				checked.reason);
+	if (checked.verdict != KB_ENTRY_OK) {
+		kb_load_leave_out(to, count_of(checked.verdict), checked.file,
+				  checked.reason);
+		return 0;
+	}
 	/* Its place in the bundle was fixed by what scan saw. */
 	if (!matches_plan(planned, &checked)) {
 		in->changed = true;
 		return 0;
 	}
-	fault = name_fault(in, planned->path, checked.name, &to->file);
-	if (fault)
-		return left_out(to, KBUNDLE_COUNT_DAMAGED, to->file, fault);
+	fault = name_fault(in, planned->path, checked.name, &file);
+	if (fault) {
+		kb_load_leave_out(to, KBUNDLE_COUNT_DAMAGED, file, fault);
+		return 0;
+	}
 	if (!kb_selection_takes(to->config->selection, checked.target,
-				checked.name, planned->path))
-		return left_out(to, KBUNDLE_COUNT_UNSELECTED, NULL, NULL);
+				checked.name, planned->path)) {
+		kb_load_leave_out(to, KBUNDLE_COUNT_UNSELECTED, NULL, NULL);
+		return 0;
+	}
 	r = fill_entry(in, &checked, err);
 	if (r == 0 && to->config->selection->slim)
 		r = slim_entry(in, err);
@@ -628,29 +341,17 @@ static void start_over(struct kb_loaded *to)
 static int try_once(struct kb_loaded *to, struct kb_hash *hash,
 		    bool *ret_changed, struct kbundle_error *err)
 {
-	KB_AUTO_FD int dir_fd = -1;
-	struct attempt in = {
+	struct kb_attempt in = {
 		.to = to,
 		.ctx = to->config->ctx,
 		.format = to->config->roots->items[to->planned->root].format,
 		.hash = hash,
-		.list = KB_LISTING_INIT,
 	};
-	int r = open_entry(&in, &dir_fd, err);
+	int r = kb_load_read(&in, err);
 
-	if (r == 0 && dir_fd < 0 && to->outcome == KB_LOADED)
-		to->outcome = KB_LOAD_ABSENT;
-	in.dir_fd = dir_fd;
-	if (r == 0 && to->outcome == KB_LOADED)
-		r = list_entry(&in, err);
-	if (r == 0 && to->outcome == KB_LOADED)
-		r = read_files(&in, err);
-	if (r == 0 && to->outcome == KB_LOADED && !in.changed)
-		r = look_again(&in, err);
 	if (r == 0 && to->outcome == KB_LOADED && !in.changed)
 		r = judge(&in, err);
 	unmap_files(&in);
-	kb_listing_release(&in.list);
 	*ret_changed = in.changed;
 	return r;
 }
@@ -679,9 +380,10 @@ int kb_load_run(struct kb_job *job, unsigned worker, struct kbundle_error *err)
 		kb_wrap(err, "entry %s", kb_show(&shown, to->planned->path));
 		return r;
 	}
-	return left_out(to, KBUNDLE_COUNT_CHANGED, NULL,
-			"changed while it was read, three times; pack again "
-			"when its writer is done");
+	kb_load_leave_out(to, KBUNDLE_COUNT_CHANGED, NULL,
+			  "changed while it was read, three times; pack again "
+			  "when its writer is done");
+	return 0;
 }
 
 int kb_loaded_new(const struct kb_load_config *config,
@@ -696,7 +398,7 @@ int kb_loaded_new(const struct kb_load_config *config,
 	to->config = config;
 	to->planned = planned;
 	to->spool_fd = -1;
-	kb_buf_init(&to->memory, MEMORY_MAX);
+	kb_buf_init(&to->memory, KB_LOAD_MEMORY_MAX);
 	*ret = to;
 	return 0;
 }

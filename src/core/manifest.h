@@ -41,9 +41,14 @@ int kb_entry_format(const struct kb_entry *entry, struct kb_buf *buf,
 int kb_facts_format(const struct kb_facts *facts,
 		    struct kb_buf *buf) KB_MUST_CHECK;
 
+struct kb_members; /* manifest_members.h */
+/* The facts object, for kb_entry_parse(). Codes: FORMAT, NOMEM. */
+int kb_facts_parse(const struct kb_members *in,
+		   struct kb_facts *ret) KB_MUST_CHECK;
+
 /* Parses a line (without its newline). Only the canonical form is read, and
  * everything that can be checked on one line is checked. Messages begin with
- * the JSON path. Codes: FORMAT, VERSION, NOMEM. */
+ * the JSON path. Codes: FORMAT, VERSION, LIMIT, NOMEM. */
 int kb_header_parse(const char *line, size_t len, struct kb_arena *arena,
 		    struct kb_header *ret,
 		    struct kbundle_error *err) KB_MUST_CHECK;

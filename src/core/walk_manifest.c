@@ -176,7 +176,7 @@ int kb_manifest_walk_begin(struct kb_manifest_walk *walk,
 	walk->limits = limits;
 	kb_buf_init(&walk->packed, 2 * KB_FRAME_MAX);
 	kb_buf_init(&walk->plain, KB_FRAME_MAX);
-	kb_buf_init(&walk->line, KB_LINE_MAX + 1);
+	kb_buf_init(&walk->line, KB_LINE_MAX);
 	r = begin(walk, err);
 	walk->lines = 1;
 	return r < 0 ? r : check_header_limits(walk, err);

@@ -418,7 +418,7 @@ FILE = [
     ("mtime", False, is_mtime),
 ]
 FACTS = [
-    ("producer", False, lambda v: v == "triton"),
+    ("producer", False, is_text),
     ("version", False, is_text),
     ("symbol", False, is_text),
     ("warps", False, is_positive),
@@ -429,7 +429,7 @@ FACTS = [
 ]
 BINARY = [
     ("file", True, is_text),
-    ("kind", True, lambda v: v in ("cubin", "hsaco", "zebin", "spv", "so")),
+    ("kind", True, is_name),
     ("target", False, is_target),
     ("abi", False, is_positive),
     ("tool", False, is_text),

@@ -8,7 +8,7 @@ page's table of paths. The compressed bytes of frames depend on the release of
 libzstd, so those are read and not compared.
 
     test_format_example.py            the test
-    test_format_example.py --print    the blocks as they should stand in the page
+    test_format_example.py --print    the blocks as they should stand
 """
 
 import os

@@ -3,7 +3,7 @@
 """Makes one bundle per rule of docs/format.md that breaks just that rule.
 
     hostile.py make DIR       the bundles, and DIR/cases.tsv
-    hostile.py check DIR      what the second reader (bundle_ref.py) says of them
+    hostile.py check DIR      what the second reader (bundle_ref.py) says
     hostile.py sweep BIN      every prefix, and every byte changed, of a tiny
                               bundle, given to BIN verify
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hostile bundles: the file, its frames and tail, and its tar (sections 2, 5)."""
+"""Hostile bundles: the file, its frames, tail and tar (sections 2, 5)."""
 
 import gzip
 import io
