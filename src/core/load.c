@@ -20,9 +20,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
-#include <unistd.h>
 
 #define TRIES 3
 #define RETRY_MS 20
@@ -38,52 +36,31 @@ void kb_load_leave_out(struct kb_loaded *to, int count, const char *file,
 
 /* ---- what was read becomes an entry ---- */
 
-/* Only whole pages can be mapped: how far into its page an offset lies. */
-static size_t page_part(uint64_t offset)
-{
-	return (size_t)(offset & (uint64_t)(sysconf(_SC_PAGESIZE) - 1));
-}
-
 static void unmap_files(struct kb_attempt *in)
 {
-	for (size_t i = 0; i < in->n_files; i++) {
-		const struct kb_raw_file *file = &in->files[i];
-
-		if (file->map)
-			(void)munmap((void *)(uintptr_t)file->map,
-				     (size_t)file->st.st_size +
-					     page_part(file->offset));
-	}
+	for (size_t i = 0; i < in->n_files; i++)
+		kb_mapping_close(&in->files[i].mapping);
 }
 
-/* Bytes for the format: in memory as they are, spooled ones mapped (nobody
- * else can change them: the spool has no name). */
+/* Bytes for the format: in memory as they are, spooled ones mapped. */
 static int make_views(struct kb_attempt *in, struct kb_view *views,
 		      struct kbundle_error *err)
 {
-	for (size_t i = 0; i < in->n_files; i++) {
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < in->n_files; i++) {
 		struct kb_raw_file *file = &in->files[i];
-		size_t size = (size_t)file->st.st_size;
-		void *map;
 
 		views[i].name = file->name;
-		views[i].size = size;
-		if (!file->spooled) {
+		views[i].size = (uint64_t)file->st.st_size;
+		if (!file->spooled)
 			views[i].data = in->to->memory.data + file->offset;
-			continue;
-		}
-		if (!in->format->reads(file->name) || !size)
-			continue;
-		map = mmap(NULL, size + page_part(file->offset), PROT_READ,
-			   MAP_PRIVATE, in->to->spool_fd,
-			   (off_t)(file->offset - page_part(file->offset)));
-		if (map == MAP_FAILED)
-			return kb_fail_errno(err, errno,
-					     "cannot map the spool file");
-		file->map = map;
-		views[i].data = (const char *)map + page_part(file->offset);
+		else if (in->format->reads(file->name))
+			r = kb_mapping_open(
+				&file->mapping, in->to->spool_fd, file->offset,
+				(size_t)file->st.st_size, &views[i].data, err);
 	}
-	return 0;
+	return r;
 }
 
 static int count_of(enum kb_verdict verdict)

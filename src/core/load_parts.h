@@ -6,6 +6,7 @@
 
 #include "../dep/hash.h"
 #include "load.h"
+#include "mapping.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,10 +20,10 @@ struct kb_raw_file {
 	const char *name;
 	struct stat st;
 	bool spooled;
-	bool has_paths;	    /* of spooled files, found on the way */
-	uint64_t offset;    /* in memory or in the spool */
-	uint8_t sha256[32]; /* of spooled files, made on the way */
-	const void *map;    /* of spooled files that the format reads */
+	bool has_paths;		   /* of spooled files, found on the way */
+	uint64_t offset;	   /* in memory or in the spool */
+	uint8_t sha256[32];	   /* of spooled files, made on the way */
+	struct kb_mapping mapping; /* of spooled files that the format reads */
 };
 
 struct kb_attempt {

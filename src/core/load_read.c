@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PATHS_MAX (16u << 20) /* memory with files that hold paths */
 #define COPY_BYTES (256u << 10)
 
 /* The entry as a place to read from. */
@@ -148,10 +149,10 @@ static int read_content(struct kb_attempt *in, struct kb_raw_file *file, int fd,
 				  "hold");
 		return 0;
 	}
-	if (must_fit && size > KB_MEMORY_FILE_MAX) {
+	if (must_fit && in->to->memory.len + size > PATHS_MAX) {
 		kb_load_leave_out(in->to, KBUNDLE_COUNT_DAMAGED, file->name,
-				  "has more than 8 MiB, too much for a file "
-				  "with paths");
+				  "makes its files with paths larger than "
+				  "16 MiB, which is no whole entry");
 		return 0;
 	}
 	if (must_fit || in->to->memory.len + size <= KB_MEMORY_FILE_MAX)

@@ -25,16 +25,11 @@ static const struct kb_file *current(const struct kb_sink *sink)
 	return &sink->entry->files[sink->file];
 }
 
-static const char *slim_file(const struct kb_sink *sink)
-{
-	return sink->slimmed ? sink->format->slim_file(sink->entry) : NULL;
-}
-
 /* Is this file written as it comes? The one that slimming writes anew is not.
  */
 static bool is_written(const struct kb_sink *sink, const struct kb_file *file)
 {
-	const char *again = slim_file(sink);
+	const char *again = sink->slim_file;
 
 	if (!sink->stage)
 		return false;
@@ -45,14 +40,13 @@ static bool is_written(const struct kb_sink *sink, const struct kb_file *file)
 
 static bool is_captured(const struct kb_sink *sink, const struct kb_file *file)
 {
-	const struct kb_sink_config *config = sink->config;
-	const char *again = slim_file(sink);
+	const char *cat = sink->config->cat_file;
 
-	if (config->cat_file)
-		return !strcmp(config->cat_file, file->name);
-	return (config->check && sink->is_wanted && sink->format &&
-		sink->format->reads(file->name)) ||
-	       (again && !strcmp(again, file->name));
+	if (!sink->is_wanted)
+		return false;
+	if (cat)
+		return !strcmp(cat, file->name);
+	return sink->format && sink->format->reads(file->name);
 }
 
 static int put_out(struct kb_expand_sink *out, const void *data, size_t len,
@@ -125,8 +119,8 @@ static int begin_file(struct kb_sink *sink, struct kbundle_error *err)
 			 sink->config->tokens, file);
 	r = kb_hash_start(sink->hash, err);
 	if (r == 0 && is_captured(sink, file))
-		r = kb_capture_begin(&sink->captures[sink->file],
-				     sink->config->ctx, file->size, err);
+		r = kb_captures_begin(&sink->captures, sink->file, file->size,
+				      err);
 	if (r == 0 && is_written(sink, file))
 		r = open_file(sink, file->name, err);
 	return r;
@@ -178,8 +172,8 @@ static int feed_content(struct kb_sink *sink, const unsigned char *data,
 	int r = kb_hash_update(sink->hash, data, len, err);
 
 	if (r == 0 && is_captured(sink, current(sink)))
-		r = kb_capture_append(&sink->captures[sink->file], data, len,
-				      err);
+		r = kb_captures_append(&sink->captures, sink->file, data, len,
+				       err);
 	return r < 0 ? r
 		     : kb_expander_feed(&sink->expander, data, len,
 					sink->fd >= 0 ? &sink->out : NULL, err);
@@ -271,6 +265,8 @@ int kb_sink_begin(struct kb_sink *sink, const struct kb_sink_config *config,
 		  struct kb_stage *stage, uint64_t number, struct kb_hash *hash,
 		  struct kb_arena *arena, struct kbundle_error *err)
 {
+	int r;
+
 	memset(sink, 0, sizeof(*sink));
 	sink->config = config;
 	sink->entry = entry;
@@ -284,13 +280,11 @@ int kb_sink_begin(struct kb_sink *sink, const struct kb_sink_config *config,
 	sink->out.put = put_out;
 	sink->slimmed = stage && config->slim && sink->format &&
 			sink->format->slim && !entry->facts.whole;
-	sink->captures =
-		kb_arena_array(arena, entry->n_files, sizeof(*sink->captures));
-	if (!sink->captures)
-		return kb_fail_nomem(err);
-	for (size_t i = 0; i < entry->n_files; i++)
-		kb_capture_init(&sink->captures[i]);
-	return begin_file(sink, err);
+	if (sink->slimmed)
+		sink->slim_file = sink->format->slim_file(entry);
+	r = kb_captures_init(&sink->captures, config->ctx, entry->n_files,
+			     arena, err);
+	return r < 0 ? r : begin_file(sink, err);
 }
 
 /* ---- the whole entry ---- */
@@ -339,7 +333,10 @@ static int judge(struct kb_sink *sink, const struct kb_checked *checked)
 	    strcmp(checked->name, entry->name) != 0)
 		return damaged(sink, NULL,
 			       "its kind or name is not that of the manifest");
-	if (strcmp(checked->target ? checked->target : "", target) != 0)
+	/* Only binaries tell the suffix. */
+	if (sink->config->skip_binaries
+		    ? kb_target_base_compare(checked->target, target)
+		    : strcmp(checked->target ? checked->target : "", target))
 		return damaged(sink, NULL,
 			       "its target is not that of the manifest");
 	if (!edits_equal_rewrites(entry, checked))
@@ -361,6 +358,7 @@ static int check_entry(struct kb_sink *sink, struct kbundle_error *err)
 		.files = views,
 		.n_files = entry->n_files,
 		.host_code = true,
+		.skip_binaries = sink->config->skip_binaries,
 		.arena = sink->arena,
 	};
 	int r;
@@ -370,7 +368,7 @@ static int check_entry(struct kb_sink *sink, struct kbundle_error *err)
 	for (size_t i = 0; i < entry->n_files; i++) {
 		views[i].name = entry->files[i].name;
 		views[i].size = entry->files[i].size;
-		r = kb_capture_map(&sink->captures[i], &views[i].data, err);
+		r = kb_captures_get(&sink->captures, i, &views[i].data, err);
 		if (r < 0)
 			return r;
 	}
@@ -390,7 +388,7 @@ static size_t find_file(const struct kb_entry *entry, const char *name)
 /* Writes the file that slimming changes: new bytes, then expanded. */
 static int write_slim(struct kb_sink *sink, struct kbundle_error *err)
 {
-	const char *name = slim_file(sink);
+	const char *name = sink->slim_file;
 	const char *token = sink->config->tokens[sink->entry->root];
 	KB_AUTO(kb_buf_release) struct kb_buf bytes;
 	struct kb_file file = {.name = name};
@@ -401,7 +399,7 @@ static int write_slim(struct kb_sink *sink, struct kbundle_error *err)
 	kb_buf_init(&bytes, 4 * KB_MEMORY_FILE_MAX);
 	if (!name || i == sink->entry->n_files)
 		return 0;
-	r = kb_capture_map(&sink->captures[i], &stored, err);
+	r = kb_captures_get(&sink->captures, i, &stored, err);
 	if (r == 0)
 		r = sink->format->slim(sink->entry, token, stored,
 				       (size_t)sink->entry->files[i].size,
@@ -433,7 +431,7 @@ static int cat_file(struct kb_sink *sink, struct kbundle_error *err)
 	if (i == sink->entry->n_files)
 		return kb_fail(err, KBUNDLE_E_NOTFOUND, "no such file");
 	file = &sink->entry->files[i];
-	r = kb_capture_map(&sink->captures[i], &data, err);
+	r = kb_captures_get(&sink->captures, i, &data, err);
 	if (r < 0)
 		return r;
 	sink->fd = sink->config->cat_fd;
@@ -453,7 +451,7 @@ static int finish(struct kb_sink *sink, struct kbundle_error *err)
 		return 0;
 	if (sink->config->cat_file)
 		return cat_file(sink, err);
-	if (sink->config->check && sink->format)
+	if (sink->format)
 		r = check_entry(sink, err);
 	if (r < 0 || sink->is_damaged || !sink->stage)
 		return r;
@@ -481,9 +479,7 @@ int kb_sink_end(struct kb_sink *sink, struct kbundle_error *err)
 
 void kb_sink_release(struct kb_sink *sink)
 {
-	for (size_t i = 0; sink->captures && i < sink->entry->n_files; i++)
-		kb_capture_release(&sink->captures[i]);
-	sink->captures = NULL;
+	kb_captures_release(&sink->captures);
 	kb_close(kb_take_fd(&sink->dir_fd));
 	kb_close(kb_take_fd(&sink->fd));
 }

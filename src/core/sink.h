@@ -11,6 +11,7 @@
 #include "../../formats/format.h"
 #include "../dep/hash.h"
 #include "../sys/stage.h"
+#include "capture.h"
 #include "manifest.h"
 #include "relocate.h"
 #include "tar.h"
@@ -30,13 +31,11 @@ struct kb_sink_config {
 	struct kb_stage *const *stages;	      /* one per root, NULL: not staged;
 					       * NULL: nothing is staged */
 	bool slim;
-	bool check;	      /* let formats look into entries */
+	bool skip_binaries;   /* formats do not look into binaries */
 	bool sync_files;      /* fsync each file and directory */
 	const char *cat_file; /* write this file of the entry to cat_fd */
 	int cat_fd;
 };
-
-struct kb_capture; /* bytes of a file that are looked at as a whole */
 
 struct kb_sink {
 	const struct kb_sink_config *config;
@@ -47,8 +46,8 @@ struct kb_sink {
 	uint64_t number;		/* of the staged child */
 	struct kb_hash *hash;		/* borrowed */
 	struct kb_arena *arena;
-	struct kb_capture *captures; /* one per file */
-	size_t file;		     /* index of the current one */
+	struct kb_captures captures;
+	size_t file; /* index of the current one */
 	int phase;
 	uint64_t pos; /* in the phase */
 	struct kb_tar_header tar;
@@ -57,6 +56,7 @@ struct kb_sink {
 	struct kb_expand_sink out;
 	int dir_fd, fd;
 	bool slimmed;
+	const char *slim_file; /* that slimming writes anew, or NULL */
 	/* after end */
 	bool is_damaged;
 	const char *damaged_file, *reason; /* in the arena */

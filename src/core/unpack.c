@@ -368,7 +368,7 @@ static int stage_and_publish(struct unpacking *to, struct kbundle_error *err)
 		.expansion = &to->expansion,
 		.stages = to->stages,
 		.slim = to->selection.slim,
-		.check = to->options->validate != KBUNDLE_VALIDATE_NONE,
+		.skip_binaries = to->options->validate == KBUNDLE_VALIDATE_NONE,
 		.sync_files = to->options->sync == KBUNDLE_SYNC_FILE,
 	};
 	struct unpack_consumer run = {

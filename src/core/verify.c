@@ -85,7 +85,7 @@ static int read_all(struct kb_ctx *ctx,
 		.ctx = ctx,
 		.header = &survey->header,
 		.tokens = survey->tokens,
-		.check = options->validate != KBUNDLE_VALIDATE_NONE,
+		.skip_binaries = options->validate == KBUNDLE_VALIDATE_NONE,
 	};
 	struct verify_consumer run = {
 		.consumer = {.survey = survey,

@@ -112,8 +112,9 @@ same 'relative path' sh -c 'cd "$0" && exec "$@"' "$place" \
 
 # Many small frames: their order is no matter of luck.
 run 0 pack "$place" -q -o small.tar.zst --frame-size=64K --threads=1
-[ "$(zstd -lv small.tar.zst 2>/dev/null | sed -n 's/^# Zstandard Frames: //p')" -gt 9 ] ||
-	fail 'too few frames to mean anything'
+frames=$(zstd -lv small.tar.zst 2>/dev/null |
+	sed -n 's/^# Zstandard Frames: //p')
+[ "$frames" -gt 9 ] || fail 'too few frames to mean anything'
 for threads in 2 5 16; do
 	run 0 pack "$place" -q -o out/small --frame-size=64K \
 		--threads="$threads"
