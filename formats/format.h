@@ -209,8 +209,8 @@ struct kb_format {
 
 	/* Is this entry whole and self-consistent? Fills in what the manifest
 	 * says of it and finds the paths. Pure: works on source bytes at pack
-	 * and on stored bytes (tokens as paths) at unpack alike. An error code
-	 * is only for NOMEM; what is wrong with the entry is the verdict. */
+	 * and on stored bytes (tokens as paths) at unpack alike. What is wrong
+	 * with the entry is the verdict. Codes: NOMEM, INTERNAL. */
 	int (*check)(const struct kb_check *in, struct kb_checked *ret,
 		     struct kbundle_error *err);
 
@@ -232,11 +232,10 @@ struct kb_format {
 
 	/* Quick look at an entry that is already in a live cache. Of entry the
 	 * path, kind and name are needed, and of its files only the one that
-	 * commits it. dir_fd is the
-	 * open entry directory (or, for an entry that is a file, the directory
-	 * that holds it). spellings: the paths under which its root may be
-	 * named there; root_fd is the root. reason (of 256 bytes) is set for
-	 * OCCUPIED. */
+	 * commits it. dir_fd is the open entry directory (or, for an entry that
+	 * is a file, the directory that holds it). spellings: the paths under
+	 * which its root may be named there; root_fd is the root. reason (of
+	 * 256 bytes) is set for OCCUPIED. */
 	int (*resident)(struct kb_ctx *ctx, int root_fd, int dir_fd,
 			const struct kb_entry *entry,
 			const char *const *spellings, size_t n_spellings,

@@ -113,6 +113,10 @@ static int check_group(struct checker *c, struct kb_triton_group *group,
 		return kb_fail(err, KBUNDLE_E_FORMAT,
 			       "stands beside a second group file, %s",
 			       kb_show(&shown, c->shape.group_2));
+	if (view->size > KB_TRITON_GROUP_MAX)
+		return kb_fail(
+			err, KBUNDLE_E_FORMAT,
+			"has more than 1 MiB: no group file is so large");
 	r = kb_triton_group_parse(view->data, (size_t)view->size, c->in->path,
 				  group, err);
 	if (r < 0)

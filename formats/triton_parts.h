@@ -25,6 +25,9 @@
 
 /* Metadata larger than this is none: Triton's own takes about a kilobyte. */
 #define KB_TRITON_META_MAX ((size_t)16 << 20)
+/* The same of a group file. One that is packed must also be found present by
+ * resident, which reads no more than this. */
+#define KB_TRITON_GROUP_MAX ((size_t)1 << 20)
 
 /* ---- triton_key.c ---- */
 

@@ -19,7 +19,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define GROUP_MAX ((size_t)1 << 20)
 #define REASON_MAX 256
 
 struct looker {
@@ -143,7 +142,7 @@ static int look_at_group(struct looker *l, const char *file,
 	struct kbundle_error why;
 	int r;
 
-	kb_buf_init(&text, GROUP_MAX);
+	kb_buf_init(&text, KB_TRITON_GROUP_MAX);
 	r = kb_read_file(l->ctx, l->dir_fd, file, &text, &why);
 	if (r == KBUNDLE_E_NOTFOUND) {
 		*ret = KB_RESIDENT_UNMARKED;

@@ -235,7 +235,7 @@ check_includes() {
 # ban RULE CALLS WHY FILE_REGEX
 ban() {
 	grep -E "^($4):[0-9]+:" "$work/code" |
-		{ grep -E "(^|[^A-Za-z0-9_.>])($2)[ \t]*\(" || true; } |
+		{ grep -E "(^|[^A-Za-z0-9_.>])($2)[[:space:]]*\(" || true; } |
 		sed -nE "s/^([^:]+:[0-9]+):(.*[^A-Za-z0-9_.>]|)($2)[ \t]*\(.*/\1: $1: \3() $3/p" \
 			>>"$faults"
 }
@@ -255,7 +255,7 @@ check_calls() {
 
 header_symbols() {
 	sed -nE 's/^([^:]+:[0-9]+:)(.*)/\2/p' <(grep "^$header:" "$work/code") |
-		grep -oE '\bkbundle_[a-z0-9_]+[ \t]*\(' | tr -d '( \t' | sort -u
+		grep -oE '\bkbundle_[a-z0-9_]+[[:space:]]*\(' | tr -d '( \t' | sort -u
 }
 
 map_symbols() {
@@ -401,7 +401,7 @@ check_formats_doc() {
 	local f line name
 
 	files '^formats/.*\.c$' |
-		{ xargs -r grep -nE '^[ \t]*\.name = "' || true; } |
+		{ xargs -r grep -nE '^[[:space:]]*\.name = "' || true; } |
 		sed -nE 's/^([^:]+):([0-9]+):.*\.name = "([^"]+)".*/\1 \2 \3/p' |
 		while read -r f line name; do
 			grep -qE "^\| \`$name\` \|" README.md ||

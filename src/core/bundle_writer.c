@@ -13,6 +13,7 @@
 #include "../sys/io.h"
 #include "limits.h"
 #include "output.h"
+#include "survey.h"
 #include "tar.h"
 
 #include <stdlib.h>
@@ -152,10 +153,8 @@ static int take_frame(struct kb_bundle_writer *writer, int fd,
 {
 	struct frame_job *frame =
 		(struct frame_job *)kb_lane_take(writer->lane);
-	int r = frame->job.result;
+	int r = kb_job_result(&frame->job, err);
 
-	if (r < 0 && err)
-		*err = frame->job.err;
 	if (r == 0)
 		r = kb_write(writer->ctx, fd, frame->packed.data,
 			     frame->packed.len, "the bundle", err);
@@ -345,7 +344,9 @@ int kb_bundle_writer_entry(struct kb_bundle_writer *writer,
 	writer->lines_bytes += writer->line.len;
 	writer->header.entries++;
 	writer->header.files += entry->n_files;
-	return r;
+	return r < 0 ? r
+		     : kb_header_check(&writer->header, writer->options.limits,
+				       err);
 }
 
 /* ---- join ---- */
@@ -390,9 +391,14 @@ static int put_manifest(struct kb_bundle_writer *writer, int fd,
 	if (r < 0)
 		return r;
 	size = writer->line.len + writer->lines_bytes;
-	if (size > KB_FILE_BYTES_MAX)
-		return kb_fail(err, KBUNDLE_E_LIMIT,
-			       "the manifest has 8 GiB or more");
+	if (size > KB_FILE_BYTES_MAX ||
+	    size > writer->options.limits->manifest_bytes)
+		return kb_fail(
+			err, KBUNDLE_E_LIMIT,
+			"the manifest has %llu bytes, more than a reader "
+			"takes; --limit-manifest raises the limit here, "
+			"and readers need it too",
+			(unsigned long long)size);
 	kb_tar_header(&tar, KB_MANIFEST_NAME, size, false, 0, 0);
 	r = put(writer, tar.bytes, tar.len, fd, table, err);
 	if (r == 0)
@@ -441,6 +447,7 @@ static int write_bundle(struct kb_bundle_writer *writer, int fd,
 {
 	KB_AUTO(kb_seektable_release) struct kb_seektable table = {0};
 	KB_AUTO(kb_buf_release) struct kb_buf tail;
+	uint64_t content = 0;
 	int r;
 
 	kb_buf_init(&tail, SIZE_MAX / 2);
@@ -456,8 +463,14 @@ static int write_bundle(struct kb_bundle_writer *writer, int fd,
 	if (r < 0)
 		return r;
 	writer->bundle_bytes = tail.len;
-	for (size_t i = 0; i < table.n; i++)
+	for (size_t i = 0; i < table.n; i++) {
 		writer->bundle_bytes += table.frames[i].stored_bytes;
+		content += table.frames[i].content_bytes;
+	}
+	r = kb_ratio_check(writer->options.limits, content,
+			   writer->bundle_bytes, err);
+	if (r < 0)
+		return r;
 	return kb_write(writer->ctx, fd, tail.data, tail.len, "the bundle",
 			err);
 }

@@ -26,7 +26,8 @@ struct kb_bundle_writer_options {
 	int level;
 	uint64_t frame_bytes; /* F of docs/format.md 5 */
 	const char *spool_dir;
-	const char *output; /* NULL: output_fd */
+	const struct kbundle_limits *limits; /* those that readers have */
+	const char *output;		     /* NULL: output_fd */
 	int output_fd;
 };
 

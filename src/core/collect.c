@@ -54,10 +54,8 @@ static int hand_on(const struct kb_load_config *config,
 		   struct kbundle_report *report, struct kb_collect_sink *sink,
 		   struct kbundle_error *err)
 {
-	int r = loaded->job.result;
+	int r = kb_job_result(&loaded->job, err);
 
-	if (r < 0 && err)
-		*err = loaded->job.err;
 	if (r < 0)
 		return r;
 	if (loaded->outcome != KB_LOADED)

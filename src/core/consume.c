@@ -161,13 +161,11 @@ static int hand_on(struct consumption *in, struct entry_job *job,
 		.entry = &job->entry,
 		.sink = &job->sink,
 	};
-	int r = job->job.result;
+	int r = kb_job_result(&job->job, err);
 
-	if (r < 0 && err)
-		*err = job->job.err;
 	if (r < 0)
 		return r;
-	in->progress.entries_done = job->index + 1;
+	in->progress.entries_done++;
 	in->progress.bytes_done += in->survey->tar_bytes[job->index];
 	r = in->consumer->entry ? in->consumer->entry(in->consumer, &done, err)
 				: 0;
@@ -238,7 +236,7 @@ static int take_entry(struct consumption *in, uint64_t index, const char *line,
 	job->job.run = run_entry;
 	job->in = in;
 	job->index = index;
-	job->wanted = in->survey->states[index] == KB_ENTRY_WANT;
+	job->wanted = in->survey->states[index] == KB_STATE_WANT;
 	job->sink.dir_fd = job->sink.fd = -1;
 	kb_buf_init(&job->line, KB_LINE_MAX);
 	if (kb_buf_append(&job->line, line, len) < 0)
@@ -268,7 +266,7 @@ static int take_entries(struct consumption *in, struct kbundle_error *err)
 		int r = kb_manifest_walk_line(&in->walk, &line, &len, err);
 
 		if (r == 0 && (in->consumer->everything ||
-			       survey->states[i] == KB_ENTRY_WANT))
+			       survey->states[i] == KB_STATE_WANT))
 			r = take_entry(in, i, line, len, err);
 		else if (r == 0)
 			in->payload_pos += survey->tar_bytes[i];
@@ -341,7 +339,7 @@ static int find_needed(struct consumption *in, struct kbundle_error *err)
 
 		while (frame + 1 < frames->n && frame_end <= pos)
 			frame_end += frames->frames[++frame].content_bytes;
-		if (survey->states[i] == KB_ENTRY_WANT) {
+		if (survey->states[i] == KB_STATE_WANT) {
 			size_t last = frame;
 			uint64_t last_end = frame_end;
 
@@ -394,18 +392,31 @@ static void consumption_release(struct consumption *in)
 	free(in->needed);
 }
 
+/* What progress counts towards: only what is going to be read. */
+static void count_totals(struct consumption *in)
+{
+	const struct kb_survey *survey = in->survey;
+
+	for (uint64_t i = 0; i < survey->header.entries; i++) {
+		if (!in->consumer->everything &&
+		    survey->states[i] != KB_STATE_WANT)
+			continue;
+		in->progress.entries_total++;
+		in->progress.bytes_total += survey->tar_bytes[i];
+	}
+}
+
 int kb_consume(struct kb_consumer *consumer, struct kbundle_error *err)
 {
-	const struct kb_survey *survey = consumer->survey;
 	struct consumption in = {
 		.consumer = consumer,
-		.survey = survey,
-		.progress = {.phase = consumer->phase,
-			     .entries_total = survey->header.entries,
-			     .bytes_total = survey->payload_bytes},
+		.survey = consumer->survey,
+		.progress = {.phase = consumer->phase},
 	};
-	int r = prepare(&in, err);
+	int r;
 
+	count_totals(&in);
+	r = prepare(&in, err);
 	if (r == 0)
 		r = take_entries(&in, err);
 	if (r == 0)

@@ -8,6 +8,7 @@
 #include "../base/error.h"
 #include "../base/path.h"
 #include "../sys/io.h"
+#include "limits.h"
 #include "roots.h"
 
 #include <errno.h>
@@ -30,52 +31,28 @@ void kb_destinations_release(struct kb_destinations *destinations)
 	memset(destinations, 0, sizeof(*destinations));
 }
 
-/* The user's directory for a root: by name, or without one for the only root.
- * NULL: none. */
-static const char *given_path(const struct kb_header *header, size_t root,
-			      const struct kbundle_root *roots, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (roots[i].name
-			    ? !strcmp(roots[i].name, header->roots[root].name)
-			    : header->n_roots == 1)
-			return roots[i].path;
-	return NULL;
-}
-
-static int check_given(const struct kb_header *header,
+/* paths[i]: what the user named for root i of the header, or NULL. */
+static int match_given(const struct kb_header *header,
 		       const struct kbundle_root *roots, size_t n,
-		       const char *as, struct kbundle_error *err)
+		       const char *as, const char *paths[KB_ROOTS_MAX],
+		       struct kbundle_error *err)
 {
-	struct kb_shown shown;
-
 	if (as && header->n_roots != 1)
 		return kb_fail(err, KBUNDLE_E_INVALID,
 			       "the bundle has %zu roots; another path can be "
 			       "written (--as) only where there is one",
 			       header->n_roots);
 	for (size_t i = 0; i < n; i++) {
-		size_t j = 0;
+		size_t at;
+		int r = kb_header_find_root(header, &roots[i], n, &at, err);
 
-		if (!roots[i].path)
+		if (r < 0)
+			return r;
+		if (paths[at])
 			return kb_fail(err, KBUNDLE_E_INVALID,
-				       "a root has no path");
-		if (!roots[i].name && (header->n_roots != 1 || n != 1))
-			return kb_fail(
-				err, KBUNDLE_E_INVALID,
-				"the bundle has %zu roots; say which one "
-				"goes to %s, as NAME=DIR",
-				header->n_roots,
-				kb_show(&shown, roots[i].path));
-		if (!roots[i].name)
-			continue;
-		while (j < header->n_roots &&
-		       strcmp(roots[i].name, header->roots[j].name) != 0)
-			j++;
-		if (j == header->n_roots)
-			return kb_fail(err, KBUNDLE_E_INVALID,
-				       "the bundle has no root %s",
-				       kb_show(&shown, roots[i].name));
+				       "root %s is given twice",
+				       header->roots[at].name);
+		paths[at] = roots[i].path;
 	}
 	return 0;
 }
@@ -128,7 +105,8 @@ int kb_destinations_open(struct kb_destinations *destinations,
 			 const struct kbundle_root *roots, size_t n_roots,
 			 const char *as, struct kbundle_error *err)
 {
-	int r = check_given(header, roots, n_roots, as, err);
+	const char *paths[KB_ROOTS_MAX] = {NULL};
+	int r = match_given(header, roots, n_roots, as, paths, err);
 
 	if (r < 0)
 		return r;
@@ -142,8 +120,7 @@ int kb_destinations_open(struct kb_destinations *destinations,
 	for (size_t i = 0; i < header->n_roots; i++) {
 		struct kb_destination *item = &destinations->items[i];
 
-		r = open_one(item, ctx, &header->roots[i],
-			     given_path(header, i, roots, n_roots), as, err);
+		r = open_one(item, ctx, &header->roots[i], paths[i], as, err);
 		if (r < 0)
 			return r;
 		for (size_t j = 0; j < i; j++)

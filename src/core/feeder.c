@@ -137,22 +137,19 @@ int kb_feeder_next(struct kb_feeder *feeder, struct kb_plain_frame **ret,
 		   struct kbundle_error *err)
 {
 	KB_AUTO(kb_plain_frame_unref) struct kb_plain_frame *frame = NULL;
+	int r;
 
 	*ret = NULL;
 	while (!feeder->at_end && !kb_lane_is_full(feeder->lane)) {
-		int r = submit(feeder, err);
-
+		r = submit(feeder, err);
 		if (r < 0)
 			return r;
 	}
 	frame = (struct kb_plain_frame *)kb_lane_take(feeder->lane);
 	if (!frame)
 		return 0;
-	if (frame->job.result < 0) {
-		if (err)
-			*err = frame->job.err;
-		return frame->job.result;
-	}
-	*ret = kb_take(frame);
-	return 0;
+	r = kb_job_result(&frame->job, err);
+	if (r == 0)
+		*ret = kb_take(frame);
+	return r;
 }

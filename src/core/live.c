@@ -50,27 +50,6 @@ void kb_live_release(struct kb_live *live)
 
 /* ---- roots ---- */
 
-static int find_root(const struct kb_header *header,
-		     const struct kbundle_root *given, size_t n_given,
-		     size_t *ret, struct kbundle_error *err)
-{
-	struct kb_shown shown;
-
-	if (!given->path)
-		return kb_fail(err, KBUNDLE_E_INVALID, "a root has no path");
-	if (!given->name && (header->n_roots != 1 || n_given != 1))
-		return kb_fail(err, KBUNDLE_E_INVALID,
-			       "the bundle has %zu roots; say which one %s is, "
-			       "as NAME=DIR",
-			       header->n_roots, kb_show(&shown, given->path));
-	for (*ret = 0; *ret < header->n_roots; ++*ret)
-		if (!given->name ||
-		    !strcmp(given->name, header->roots[*ret].name))
-			return 0;
-	return kb_fail(err, KBUNDLE_E_INVALID, "the bundle has no root %s",
-		       kb_show(&shown, given->name));
-}
-
 static int open_root(struct kb_live *live, const struct kb_header *header,
 		     size_t i, const char *path, struct kbundle_error *err)
 {
@@ -148,7 +127,7 @@ int kb_live_init(struct kb_live *live, struct kb_ctx *ctx,
 	for (size_t i = 0; r == 0 && i < n_roots; i++) {
 		size_t at;
 
-		r = find_root(header, &roots[i], n_roots, &at, err);
+		r = kb_header_find_root(header, &roots[i], n_roots, &at, err);
 		if (r == 0 && live->roots.items[at].fd >= 0)
 			r = kb_fail(err, KBUNDLE_E_INVALID,
 				    "root %s is given twice",
@@ -201,15 +180,14 @@ static int take_result(struct kb_live *live, struct kbundle_error *err)
 	struct kb_loaded *loaded = (struct kb_loaded *)kb_lane_take(live->lane);
 	KB_AUTO(expected_free) struct kb_expected *expected = live->first;
 	const char *file, *reason;
+	int r;
 
 	live->first = expected->next;
 	if (!live->first)
 		live->last = &live->first;
-	if (loaded->job.result < 0) {
-		if (err)
-			*err = loaded->job.err;
-		return loaded->job.result;
-	}
+	r = kb_job_result(&loaded->job, err);
+	if (r < 0)
+		return r;
 	if (loaded->outcome == KB_LOAD_ABSENT)
 		return note(live, expected, KBUNDLE_COUNT_MISSING, NULL,
 			    "is in the bundle and not in the cache", err);
@@ -294,13 +272,10 @@ int kb_live_compare(struct kb_live *live, const struct kb_entry *entry,
 /* Entries of the live caches that the bundle lacks. */
 static int count_extra(struct kb_live *live, struct kbundle_error *err)
 {
-	KB_AUTO(kbundle_report_free) struct kbundle_report *scratch = NULL;
 	KB_AUTO(kb_plan_release) struct kb_plan plan = {0};
-	int r = kb_report_new("scan", &scratch, err);
+	int r = kb_scan(live->ctx, &live->roots, true, &live->selection, &plan,
+			err);
 
-	if (r == 0)
-		r = kb_scan(live->ctx, &live->roots, true, &live->selection,
-			    scratch, &plan, err);
 	for (size_t i = 0; r == 0 && i < plan.n; i++) {
 		char path[KB_MEMBER_PATH_MAX + 1];
 		const struct kb_planned *planned = &plan.items[i];

@@ -56,6 +56,17 @@ int kb_entry_parse(const char *line, size_t len, const struct kb_header *header,
 		   struct kb_arena *arena, struct kb_entry *ret,
 		   struct kbundle_error *err) KB_MUST_CHECK;
 
+/* Which root of the header a user means with one of n_given: by name, or
+ * without one the only root there is. Codes: INVALID. */
+int kb_header_find_root(const struct kb_header *header,
+			const struct kbundle_root *given, size_t n_given,
+			size_t *ret, struct kbundle_error *err) KB_MUST_CHECK;
+
+/* Counts and sums against the limits. Codes: LIMIT. */
+int kb_header_check(const struct kb_header *header,
+		    const struct kbundle_limits *limits,
+		    struct kbundle_error *err) KB_MUST_CHECK;
+
 /* Does this library know everything that the entry requires? NULL: yes, else
  * the name that it does not know. */
 const char *kb_entry_unknown_requirement(const struct kb_entry *entry);

@@ -167,3 +167,51 @@ int kb_manifest_rules_finish(const struct kb_manifest_rules *rules,
 		       header->entries, header->files, header->bytes,
 		       rules->entries, rules->files, rules->bytes);
 }
+
+static int check_limit(const char *what, uint64_t value, uint64_t limit,
+		       const char *option, struct kbundle_error *err)
+{
+	if (value <= limit)
+		return 0;
+	return kb_fail(err, KBUNDLE_E_LIMIT,
+		       "%" PRIu64 " %s are more than the limit %" PRIu64
+		       "; %s raises it",
+		       value, what, limit, option);
+}
+
+int kb_header_check(const struct kb_header *header,
+		    const struct kbundle_limits *limits,
+		    struct kbundle_error *err)
+{
+	int r = check_limit("entries", header->entries, limits->entries,
+			    "--limit-entries", err);
+
+	if (r == 0)
+		r = check_limit("files", header->files, limits->files,
+				"--limit-files", err);
+	if (r == 0)
+		r = check_limit("bytes", header->bytes, limits->total_bytes,
+				"--limit-total", err);
+	return r;
+}
+
+int kb_header_find_root(const struct kb_header *header,
+			const struct kbundle_root *given, size_t n_given,
+			size_t *ret, struct kbundle_error *err)
+{
+	struct kb_shown shown;
+
+	if (!given->path)
+		return kb_fail(err, KBUNDLE_E_INVALID, "a root has no path");
+	if (!given->name && (header->n_roots != 1 || n_given != 1))
+		return kb_fail(err, KBUNDLE_E_INVALID,
+			       "the bundle has %zu roots; say which one %s is, "
+			       "as NAME=DIR",
+			       header->n_roots, kb_show(&shown, given->path));
+	for (*ret = 0; *ret < header->n_roots; ++*ret)
+		if (!given->name ||
+		    !strcmp(given->name, header->roots[*ret].name))
+			return 0;
+	return kb_fail(err, KBUNDLE_E_INVALID, "the bundle has no root %s",
+		       kb_show(&shown, given->name));
+}

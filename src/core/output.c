@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Writes to a temporary name in the output's directory, flushes, and renames.
- * A plain rename is used where possible; an output that exists and is no
- * regular file (a device, a fifo) is written to directly, as every tool does.
+ * Symbolic links are followed and stay. What is no regular file, and what lies
+ * in /dev or /proc, is written to as it is, as every tool does.
  */
 #include "output.h"
 
@@ -54,28 +54,86 @@ static int open_temporary(struct kb_output *output, struct kbundle_error *err)
 			     kb_show(&shown, output->path));
 }
 
-int kb_output_open(struct kb_output *output, const char *path, int fd,
+/* What stands there is written to, not replaced: a device, a fifo, and the
+ * links of /dev and /proc to streams that are open already. */
+static int open_in_place(struct kb_output *output, struct kbundle_error *err)
+{
+	struct kb_shown shown;
+
+	output->fd = kb_openat(output->ctx, AT_FDCWD, output->path,
+			       O_WRONLY | O_TRUNC, 0);
+	return output->fd < 0 ? kb_fail_errno(err, errno, "cannot open %s",
+					      kb_show(&shown, output->path))
+			      : 0;
+}
+
+/* A link of /dev or /proc, such as /dev/stdout: replacing what it leads to, or
+ * the link, is never what is meant. */
+static bool is_stream_link(const char *path)
+{
+	return strncmp(path, "/dev/", 5) == 0 ||
+	       strncmp(path, "/proc/", 6) == 0;
+}
+
+/* A symbolic link stays: the file that it leads to is replaced. */
+static int resolve(struct kb_output *output, const char *path,
 		   struct kbundle_error *err)
 {
 	struct kb_shown shown;
+
+	free(output->path);
+	output->path = realpath(path, NULL);
+	return output->path ? 0
+			    : kb_fail_errno(err, errno,
+					    "cannot follow the symbolic link "
+					    "%s",
+					    kb_show(&shown, path));
+}
+
+int kb_output_open(struct kb_output *output, const char *path, int fd,
+		   struct kbundle_error *err)
+{
+	const struct kb_fs *fs = output->ctx->fs;
+	struct kb_shown shown;
 	struct stat st;
+	int r = 0;
 
 	if (!path) {
 		output->fd = fd;
 		return 0;
 	}
-	output->path = path;
-	if (output->ctx->fs->fstatat(AT_FDCWD, path, &st, 0) < 0 ||
-	    S_ISREG(st.st_mode))
+	output->path = strdup(path);
+	if (!output->path)
+		return kb_fail_nomem(err);
+	if (fs->fstatat(AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return open_temporary(output, err);
+	if (S_ISLNK(st.st_mode) && is_stream_link(path))
+		return open_in_place(output, err);
+	if (S_ISLNK(st.st_mode))
+		r = resolve(output, path, err);
+	if (r == 0 && fs->fstatat(AT_FDCWD, output->path, &st, 0) < 0)
+		r = kb_fail_errno(err, errno, "%s", kb_show(&shown, path));
+	if (r < 0)
+		return r;
 	if (S_ISDIR(st.st_mode))
 		return kb_fail(err, KBUNDLE_E_EXISTS,
 			       "output %s is a directory; name a file",
 			       kb_show(&shown, path));
-	output->fd = kb_openat(output->ctx, AT_FDCWD, path, O_WRONLY, 0);
-	return output->fd < 0 ? kb_fail_errno(err, errno, "cannot open %s",
-					      kb_show(&shown, path))
-			      : 0;
+	return S_ISREG(st.st_mode) ? open_temporary(output, err)
+				   : open_in_place(output, err);
+}
+
+/* The new name lasts, too. */
+static int sync_directory(struct kb_output *output, struct kbundle_error *err)
+{
+	KB_AUTO_FREE char *dir = kb_directory_of(output->path);
+	KB_AUTO_FD int fd = -1;
+
+	if (!dir)
+		return kb_fail_nomem(err);
+	fd = kb_openat(output->ctx, AT_FDCWD, dir, O_RDONLY | O_DIRECTORY, 0);
+	/* A directory that may be written and not read cannot be synced. */
+	return fd < 0 ? 0 : kb_sync(output->ctx, fd, dir, err);
 }
 
 int kb_output_commit(struct kb_output *output, struct kbundle_error *err)
@@ -97,7 +155,7 @@ int kb_output_commit(struct kb_output *output, struct kbundle_error *err)
 		return kb_fail_errno(err, errno, "cannot create %s",
 				     kb_show(&shown, output->path));
 	free(kb_take(output->temporary));
-	return 0;
+	return sync_directory(output, err);
 }
 
 void kb_output_release(struct kb_output *output)
@@ -108,6 +166,7 @@ void kb_output_release(struct kb_output *output)
 		(void)output->ctx->fs->unlinkat(AT_FDCWD, output->temporary, 0);
 		free(output->temporary);
 	}
+	free(output->path);
 	output->fd = -1;
 	output->temporary = NULL;
 	output->path = NULL;

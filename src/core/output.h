@@ -10,8 +10,8 @@
 struct kb_output {
 	struct kb_ctx *ctx;
 	int fd;
-	const char *path; /* borrowed; NULL: a descriptor of the caller's */
-	char *temporary;  /* name beside path, until commit */
+	char *path;	 /* NULL: a descriptor of the caller's */
+	char *temporary; /* name beside path, until commit */
 };
 
 void kb_output_init(struct kb_output *output, struct kb_ctx *ctx);

@@ -30,24 +30,12 @@ static int pack_entry(struct kb_collect_sink *sink,
 				      loaded, err);
 }
 
-static int report_roots(struct kbundle_report *report,
-			const struct kb_source_roots *roots,
-			struct kbundle_error *err)
+static struct kb_root *header_roots(const struct kb_source_roots *roots,
+				    size_t n)
 {
-	int r = 0;
+	struct kb_root *items = calloc(n, sizeof(*items));
 
-	for (size_t i = 0; r == 0 && i < roots->n; i++)
-		r = kb_report_root(report, roots->items[i].name,
-				   roots->items[i].format->name,
-				   roots->items[i].path, err);
-	return r;
-}
-
-static struct kb_root *header_roots(const struct kb_source_roots *roots)
-{
-	struct kb_root *items = calloc(roots->n ? roots->n : 1, sizeof(*items));
-
-	for (size_t i = 0; items && i < roots->n; i++) {
+	for (size_t i = 0; items && i < n; i++) {
 		items[i].name = roots->items[i].name;
 		items[i].format = roots->items[i].format->name;
 		items[i].token = roots->items[i].token;
@@ -89,22 +77,73 @@ static char *spool_dir(const struct kbundle_pack_options *options)
 	return dir;
 }
 
-/* Loads and writes. The roots are those of the plan. */
-static int write_plan(struct kb_ctx *ctx,
+/* What pack and inspect have in common: from a user's roots to a plan. */
+struct preparation {
+	struct kb_source_roots roots;
+	size_t used; /* roots that have entries; they come first */
+	struct kb_plan plan;
+	struct kb_pool *pool;
+	struct kbundle_selection selection;
+	struct kbundle_limits limits;
+	struct kb_load_config config;
+};
+
+static void preparation_release(struct preparation *prepared)
+{
+	kb_pool_free(prepared->pool);
+	kb_plan_release(&prepared->plan);
+	kb_source_roots_release(&prepared->roots);
+}
+KB_DEFINE_AUTO_STRUCT(struct preparation, preparation_release);
+
+static int prepare(struct preparation *to, struct kb_ctx *ctx,
+		   const struct kbundle_root *roots, size_t n_roots,
+		   const struct kbundle_selection *selection,
+		   const struct kbundle_limits *limits, const char *spool,
+		   bool host_code, const char *token_prefix,
+		   struct kbundle_report *report, struct kbundle_error *err)
+{
+	int r = kb_limits_init(&to->limits, limits, err);
+
+	to->config = (struct kb_load_config){
+		.ctx = ctx,
+		.roots = &to->roots,
+		.selection = &to->selection,
+		.spool_dir = spool,
+		.host_code = host_code,
+	};
+	if (r == 0)
+		r = kb_selection_init(&to->selection, selection, err);
+	if (r == 0)
+		r = kb_source_roots_open(ctx, roots, n_roots, spool,
+					 &to->limits, &to->roots, err);
+	if (r == 0)
+		r = kb_scan(ctx, &to->roots, host_code, &to->selection,
+			    &to->plan, err);
+	if (r == 0)
+		r = kb_plan_sort_roots(&to->plan, &to->roots, &to->used, err);
+	if (r == 0)
+		r = kb_source_roots_name(&to->roots, token_prefix, err);
+	if (r == 0)
+		r = kb_plan_report(&to->plan, &to->roots, report, err);
+	return r < 0 ? r : kb_pool_new(kb_worker_count(ctx), &to->pool, err);
+}
+
+static int write_plan(struct preparation *from,
 		      const struct kbundle_pack_options *options,
-		      const struct kb_load_config *config,
-		      const struct kb_plan *plan, struct kb_pool *pool,
 		      struct kbundle_report *report, struct kbundle_error *err)
 {
-	KB_AUTO_FREE struct kb_root *roots = header_roots(config->roots);
+	KB_AUTO_FREE struct kb_root *roots =
+		header_roots(&from->roots, from->used);
 	KB_AUTO(kb_bundle_writer_release) struct kb_bundle_writer writer = {0};
 	struct pack_sink sink = {{pack_entry}, &writer};
 	const struct kb_bundle_writer_options to = {
-		.pool = pool,
+		.pool = from->pool,
 		.level = options->level ? options->level : 2,
 		.frame_bytes = options->frame_bytes ? options->frame_bytes
 						    : KB_FRAME_DEFAULT,
-		.spool_dir = config->spool_dir,
+		.spool_dir = from->config.spool_dir,
+		.limits = &from->limits,
 		.output = options->output,
 		.output_fd = options->output_fd,
 	};
@@ -112,13 +151,13 @@ static int write_plan(struct kb_ctx *ctx,
 
 	if (!roots)
 		return kb_fail_nomem(err);
-	r = kb_bundle_writer_init(&writer, ctx, &to, roots, config->roots->n,
-				  err);
+	r = kb_bundle_writer_init(&writer, from->config.ctx, &to, roots,
+				  from->used, err);
 	if (r == 0)
-		r = kb_collect(config, plan, pool, "pack", report, &sink.sink,
-			       err);
+		r = kb_collect(&from->config, &from->plan, from->pool, "pack",
+			       report, &sink.sink, err);
 	if (r == 0 && !writer.header.entries)
-		return nothing(report, config->roots, err);
+		return nothing(report, &from->roots, err);
 	if (r == 0)
 		r = kb_bundle_writer_finish(&writer, err);
 	if (r < 0)
@@ -131,42 +170,20 @@ static int write_plan(struct kb_ctx *ctx,
 int kb_pack(struct kb_ctx *ctx, const struct kbundle_pack_options *options,
 	    struct kbundle_report *report, struct kbundle_error *err)
 {
-	KB_AUTO(kb_source_roots_release) struct kb_source_roots roots = {0};
-	KB_AUTO(kb_plan_release) struct kb_plan plan = {0};
-	KB_AUTO(kb_pool_free) struct kb_pool *pool = NULL;
 	KB_AUTO_FREE char *dir = spool_dir(options);
-	struct kbundle_selection selection;
-	struct kbundle_limits limits;
-	struct kb_load_config config = {
-		.ctx = ctx,
-		.roots = &roots,
-		.selection = &selection,
-		.spool_dir = dir,
-		.host_code = options->host_code,
-	};
-	int r = dir ? kb_limits_init(&limits, options->limits, err)
-		    : kb_fail_nomem(err);
+	KB_AUTO(preparation_release) struct preparation prepared = {0};
+	int r;
 
-	if (r == 0)
-		r = kb_selection_init(&selection, options->selection, err);
-	if (r == 0)
-		r = kb_source_roots_open(ctx, options->roots, options->n_roots,
-					 options->token_prefix, dir, &limits,
-					 &roots, err);
-	if (r == 0)
-		r = report_roots(report, &roots, err);
-	if (r == 0)
-		r = kb_scan(ctx, &roots, options->host_code, &selection, report,
-			    &plan, err);
+	if (!dir)
+		return kb_fail_nomem(err);
+	r = prepare(&prepared, ctx, options->roots, options->n_roots,
+		    options->selection, options->limits, dir,
+		    options->host_code, options->token_prefix, report, err);
 	if (r < 0)
 		return r;
-	if (!plan.n)
-		return nothing(report, &roots, err);
-	kb_plan_drop_empty_roots(&plan, &roots);
-	r = kb_pool_new(kb_worker_count(ctx), &pool, err);
-	return r < 0 ? r
-		     : write_plan(ctx, options, &config, &plan, pool, report,
-				  err);
+	if (!prepared.plan.n)
+		return nothing(report, &prepared.roots, err);
+	return write_plan(&prepared, options, report, err);
 }
 
 /* ---- inspect ---- */
@@ -211,38 +228,18 @@ int kb_inspect(struct kb_ctx *ctx,
 	       const struct kbundle_inspect_options *options,
 	       struct kbundle_report *report, struct kbundle_error *err)
 {
-	KB_AUTO(kb_source_roots_release) struct kb_source_roots roots = {0};
-	KB_AUTO(kb_plan_release) struct kb_plan plan = {0};
-	KB_AUTO(kb_pool_free) struct kb_pool *pool = NULL;
-	struct inspect_sink sink = {{inspect_entry}, options, &roots, {0}};
-	struct kbundle_selection selection;
-	struct kbundle_limits limits;
-	struct kb_load_config config = {
-		.ctx = ctx,
-		.roots = &roots,
-		.selection = &selection,
-		.spool_dir = kb_tmp_dir(),
-		.host_code = options->host_code,
-	};
-	int r = kb_limits_init(&limits, options->limits, err);
+	KB_AUTO(preparation_release) struct preparation prepared = {0};
+	struct inspect_sink sink = {
+		{inspect_entry}, options, &prepared.roots, {0}};
+	int r;
 
 	kb_buf_init(&sink.facts, KB_LINE_MAX);
+	r = prepare(&prepared, ctx, options->roots, options->n_roots, NULL,
+		    options->limits, kb_tmp_dir(), options->host_code, NULL,
+		    report, err);
 	if (r == 0)
-		r = kb_selection_init(&selection, NULL, err);
-	if (r == 0)
-		r = kb_source_roots_open(ctx, options->roots, options->n_roots,
-					 NULL, config.spool_dir, &limits,
-					 &roots, err);
-	if (r == 0)
-		r = report_roots(report, &roots, err);
-	if (r == 0)
-		r = kb_scan(ctx, &roots, options->host_code, &selection, report,
-			    &plan, err);
-	if (r == 0)
-		r = kb_pool_new(kb_worker_count(ctx), &pool, err);
-	if (r == 0)
-		r = kb_collect(&config, &plan, pool, "inspect", report,
-			       &sink.sink, err);
+		r = kb_collect(&prepared.config, &prepared.plan, prepared.pool,
+			       "inspect", report, &sink.sink, err);
 	kb_buf_release(&sink.facts);
 	return r;
 }

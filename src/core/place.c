@@ -15,9 +15,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static int blocked(struct kb_place_look *look, const char *why)
+static int occupied(struct kb_place_look *look, const char *why)
 {
-	look->place = KB_PLACE_BLOCKED;
+	look->place = KB_PLACE_OCCUPIED;
 	(void)snprintf(look->reason, sizeof(look->reason), "%s", why);
 	return 0;
 }
@@ -60,7 +60,7 @@ static int look_inside(struct kb_ctx *ctx, const struct kb_live_root *root,
 	if (r < 0)
 		return r;
 	if (resident == KB_RESIDENT_OCCUPIED)
-		look->place = KB_PLACE_BLOCKED;
+		look->place = KB_PLACE_OCCUPIED;
 	if (resident == KB_RESIDENT_UNMARKED)
 		look->place = KB_PLACE_UNMARKED;
 	if (is_file || (format && resident != KB_RESIDENT_UNMARKED))
@@ -79,9 +79,9 @@ static int look_odd(int sys_errno, const struct kb_entry *entry,
 		return 0;
 	}
 	if (sys_errno == ENOTDIR || sys_errno == ELOOP)
-		return blocked(look, "a file or a symbolic link stands there");
+		return occupied(look, "a file or a symbolic link stands there");
 	if (sys_errno == EACCES)
-		return blocked(look, "what stands there cannot be read");
+		return occupied(look, "what stands there cannot be read");
 	return kb_fail_errno(err, sys_errno, "entry %s",
 			     kb_show(&shown, entry->path));
 }
@@ -96,7 +96,7 @@ static int look_at_file(struct kb_ctx *ctx, int parent, const char *name,
 	if (ctx->fs->fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return look_odd(errno, entry, look, err);
 	if (!S_ISREG(st.st_mode))
-		return blocked(look, "what stands there is no regular file");
+		return occupied(look, "what stands there is no regular file");
 	return 0;
 }
 
@@ -115,8 +115,9 @@ int kb_place_look(struct kb_ctx *ctx, const struct kb_live_root *root,
 		return 0;
 	r = kb_open_parent(ctx, root->fd, entry->path, &parent, &name, &why);
 	if (r == KBUNDLE_E_EXISTS)
-		return blocked(ret, "a directory on its way is a symbolic link "
-				    "or a file");
+		return occupied(ret,
+				"a directory on its way is a symbolic link "
+				"or a file");
 	if (r < 0 && err)
 		*err = why;
 	if (r < 0 || parent < 0)

@@ -16,7 +16,7 @@ enum kb_place {
 	KB_PLACE_ABSENT,   /* nothing, or an empty directory */
 	KB_PLACE_PRESENT,  /* a whole entry that works there */
 	KB_PLACE_UNMARKED, /* something without a commit file */
-	KB_PLACE_BLOCKED   /* something else; reason says what */
+	KB_PLACE_OCCUPIED  /* something else; reason says what */
 };
 
 /* A live root: how it may be spelled in the paths of its entries. */

@@ -287,9 +287,9 @@ static int cat_entry(struct kbundle_reader *reader, uint64_t index,
 	if (r < 0)
 		return r;
 	consumer.pool = pool;
-	memset(reader->survey.states, KB_ENTRY_SKIP,
+	memset(reader->survey.states, KB_STATE_SKIP,
 	       (size_t)reader->survey.header.entries);
-	reader->survey.states[index] = KB_ENTRY_WANT;
+	reader->survey.states[index] = KB_STATE_WANT;
 	return kb_consume(&consumer, err);
 }
 

@@ -63,8 +63,6 @@ int kb_expansion_init(struct kb_expansion *expansion, const char *const *paths,
 
 		kb_buf_init(&expansion->json[i], KB_TEXT_MAX * 16);
 		expansion->n = i + 1;
-		if (!path)
-			continue;
 		/* "/" is the empty string: the slash behind it stays. */
 		len = strcmp(path, "/") ? strlen(path) : 0;
 		if (kb_json_encode_python(&expansion->json[i], path, len) < 0)

@@ -26,10 +26,10 @@ int kb_relocate_collapse(const void *source, size_t len,
 
 /* Root paths as their codecs write them, ready to be put in. */
 struct kb_expansion {
-	struct kb_buf *json; /* one per root; data NULL: path not known */
+	struct kb_buf *json; /* one per root */
 	size_t n;
 };
-/* paths[i] may be NULL: root i is not expanded. Codes: NOMEM. */
+/* paths[i] is that of root i, never NULL. Codes: NOMEM. */
 int kb_expansion_init(struct kb_expansion *expansion, const char *const *paths,
 		      size_t n, struct kbundle_error *err) KB_MUST_CHECK;
 void kb_expansion_release(struct kb_expansion *expansion);

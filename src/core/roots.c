@@ -69,16 +69,6 @@ void kb_source_roots_release(struct kb_source_roots *roots)
 	memset(roots, 0, sizeof(*roots));
 }
 
-void kb_source_roots_remove(struct kb_source_roots *roots, size_t i)
-{
-	root_release(roots->ctx, &roots->items[i]);
-	roots->n--;
-	for (; i < roots->n; i++) {
-		roots->items[i] = roots->items[i + 1];
-		roots->tokens[i] = roots->tokens[i + 1];
-	}
-}
-
 /* An archive may hold the cache below directories of its own (".triton/cache",
  * "cache"): goes down while there is nothing but one directory. */
 static int find_cache(struct kb_ctx *ctx, int *fd,
@@ -173,37 +163,88 @@ static int open_root(struct kb_ctx *ctx, struct kb_source_root *root,
 		       "%s is neither a directory nor an archive", shown.text);
 }
 
-/* The name that a user gave, or the format's, or the format's with a number. */
-static int name_root(struct kb_source_roots *roots, const char *given,
-		     struct kb_source_root *root, struct kbundle_error *err)
+static int check_name(const struct kb_source_roots *roots,
+		      struct kb_source_root *root, const char *given,
+		      struct kbundle_error *err)
 {
-	const char *base = given ? given : root->format->name;
 	struct kb_shown shown;
 
-	if (given && !kb_root_name_is_valid(given))
+	if (!given)
+		return 0;
+	if (!kb_root_name_is_valid(given))
 		return kb_fail(err, KBUNDLE_E_INVALID,
 			       "root name %s: use [a-z0-9][a-z0-9._-]*, at "
 			       "most 32 characters, not beginning with kbundle",
 			       kb_show(&shown, given));
-	for (unsigned number = 1;; number++) {
-		bool taken = false;
-
-		free(root->name);
-		if (number == 1 ? !(root->name = strdup(base))
-				: asprintf(&root->name, "%s-%u", base, number) <
-					  0) {
-			root->name = NULL;
-			return kb_fail_nomem(err);
-		}
-		for (size_t i = 0; i < roots->n && !taken; i++)
-			taken = &roots->items[i] != root &&
-				!strcmp(roots->items[i].name, root->name);
-		if (!taken)
-			return 0;
-		if (given)
+	for (size_t i = 0; i < roots->n; i++)
+		if (roots->items[i].name &&
+		    !strcmp(roots->items[i].name, given))
 			return kb_fail(err, KBUNDLE_E_INVALID,
 				       "root name %s is given twice", given);
+	root->name = strdup(given);
+	return root->name ? 0 : kb_fail_nomem(err);
+}
+
+static bool is_taken(const struct kb_source_roots *roots, const char *name)
+{
+	for (size_t i = 0; i < roots->n; i++)
+		if (roots->items[i].name && !strcmp(roots->items[i].name, name))
+			return true;
+	return false;
+}
+
+/* The format's name, with a number where that is taken. */
+static int choose_name(const struct kb_source_roots *roots,
+		       struct kb_source_root *root, struct kbundle_error *err)
+{
+	KB_AUTO_FREE char *name = strdup(root->format->name);
+
+	for (unsigned number = 2; name && is_taken(roots, name); number++) {
+		free(name);
+		if (asprintf(&name, "%s-%u", root->format->name, number) < 0)
+			name = NULL;
 	}
+	if (!name)
+		return kb_fail_nomem(err);
+	root->name = kb_take(name);
+	return 0;
+}
+
+static int make_token(struct kb_source_roots *roots, size_t i,
+		      const char *prefix, struct kbundle_error *err)
+{
+	struct kb_source_root *root = &roots->items[i];
+	struct kb_shown shown;
+
+	if (asprintf(&root->token, "%s/%s", prefix, root->name) < 0) {
+		root->token = NULL;
+		return kb_fail_nomem(err);
+	}
+	if (!kb_token_is_valid(root->token))
+		return kb_fail(
+			err, KBUNDLE_E_INVALID,
+			"token %s: use an absolute path of 8 to 200 "
+			"bytes, each component [A-Za-z0-9][A-Za-z0-9._+-]*",
+			kb_show(&shown, root->token));
+	roots->tokens[i] = root->token;
+	return 0;
+}
+
+int kb_source_roots_name(struct kb_source_roots *roots, const char *prefix,
+			 struct kbundle_error *err)
+{
+	for (size_t i = 0; i < roots->n; i++) {
+		int r = roots->items[i].name
+				? 0
+				: choose_name(roots, &roots->items[i], err);
+
+		if (r == 0)
+			r = make_token(roots, i,
+				       prefix ? prefix : DEFAULT_PREFIX, err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 static int choose_format(struct kb_source_root *root, const char *given,
@@ -225,45 +266,28 @@ static int choose_format(struct kb_source_root *root, const char *given,
 }
 
 static int add_root(struct kb_source_roots *roots,
-		    const struct kbundle_root *given, const char *prefix,
-		    const char *spool_dir, const struct kbundle_limits *limits,
+		    const struct kbundle_root *given, const char *spool_dir,
+		    const struct kbundle_limits *limits,
 		    struct kbundle_error *err)
 {
 	struct kb_source_root *root = &roots->items[roots->n];
 	const struct kb_format *found = NULL;
-	struct kb_shown shown;
 	int r;
 
 	root->fd = -1;
 	roots->n++;
 	if (!given->path)
 		return kb_fail(err, KBUNDLE_E_INVALID, "a root has no path");
-	r = kb_absolute(given->path, &root->path, err);
+	r = check_name(roots, root, given->name, err);
+	if (r == 0)
+		r = kb_absolute(given->path, &root->path, err);
 	if (r == 0)
 		r = open_root(roots->ctx, root, spool_dir, limits, &found, err);
-	if (r == 0)
-		r = choose_format(root, given->format, found, err);
-	if (r == 0)
-		r = name_root(roots, given->name, root, err);
-	if (r < 0)
-		return r;
-	if (asprintf(&root->token, "%s/%s", prefix, root->name) < 0) {
-		root->token = NULL;
-		return kb_fail_nomem(err);
-	}
-	if (!kb_token_is_valid(root->token))
-		return kb_fail(
-			err, KBUNDLE_E_INVALID,
-			"token %s: use an absolute path of 8 to 200 "
-			"bytes, each component [A-Za-z0-9][A-Za-z0-9._+-]*",
-			kb_show(&shown, root->token));
-	roots->tokens[roots->n - 1] = root->token;
-	return 0;
+	return r < 0 ? r : choose_format(root, given->format, found, err);
 }
 
 int kb_source_roots_open(struct kb_ctx *ctx, const struct kbundle_root *roots,
-			 size_t n, const char *token_prefix,
-			 const char *spool_dir,
+			 size_t n, const char *spool_dir,
 			 const struct kbundle_limits *limits,
 			 struct kb_source_roots *ret, struct kbundle_error *err)
 {
@@ -274,9 +298,7 @@ int kb_source_roots_open(struct kb_ctx *ctx, const struct kbundle_root *roots,
 	if (!ret->items || !ret->tokens)
 		return kb_fail_nomem(err);
 	for (size_t i = 0; i < n; i++) {
-		int r = add_root(ret, &roots[i],
-				 token_prefix ? token_prefix : DEFAULT_PREFIX,
-				 spool_dir, limits, err);
+		int r = add_root(ret, &roots[i], spool_dir, limits, err);
 
 		if (r < 0)
 			return r;

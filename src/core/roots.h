@@ -30,19 +30,21 @@ struct kb_source_roots {
 	const char **tokens; /* items[i].token, for kb_relocate_collapse() */
 };
 
-/* spool_dir: where archives are unpacked. token_prefix NULL: "/opt/kbundle".
- * Codes: INVALID (names, tokens, no format), NOTFOUND, IO, FORMAT (archive),
- * UNSUPPORTED (no format knows the tree), LIMIT, NOMEM. */
+/* spool_dir: where archives are unpacked. A tree that no format claims is taken
+ * for the first format's, which finds nothing there. Roots that the user did
+ * not name have no name yet. Codes: INVALID (names, format), NOTFOUND, IO,
+ * UNSUPPORTED (no directory and no archive), LIMIT, CANCELLED, NOMEM. */
 int kb_source_roots_open(struct kb_ctx *ctx, const struct kbundle_root *roots,
-			 size_t n, const char *token_prefix,
-			 const char *spool_dir,
+			 size_t n, const char *spool_dir,
 			 const struct kbundle_limits *limits,
 			 struct kb_source_roots *ret,
 			 struct kbundle_error *err) KB_MUST_CHECK;
+/* Names those without a name and makes all tokens; prefix NULL:
+ * "/opt/kbundle". Codes: INVALID (token), NOMEM. */
+int kb_source_roots_name(struct kb_source_roots *roots, const char *prefix,
+			 struct kbundle_error *err) KB_MUST_CHECK;
 void kb_source_roots_release(struct kb_source_roots *roots);
 KB_DEFINE_AUTO_STRUCT(struct kb_source_roots, kb_source_roots_release);
-/* Forgets root i: the indexes behind it move down. */
-void kb_source_roots_remove(struct kb_source_roots *roots, size_t i);
 
 /* Absolute form of a user's path. Codes: IO (no working directory), NOMEM. */
 int kb_absolute(const char *path, char **ret,

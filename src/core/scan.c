@@ -7,6 +7,7 @@
 #include "scan.h"
 
 #include "../base/error.h"
+#include "limits.h"
 #include "manifest.h"
 #include "report.h"
 #include "select.h"
@@ -19,7 +20,6 @@ struct collector {
 	struct kb_ctx *ctx;
 	const struct kb_source_roots *roots;
 	const struct kbundle_selection *selection;
-	struct kbundle_report *report;
 	struct kb_plan *plan;
 	uint32_t root;
 };
@@ -27,6 +27,7 @@ struct collector {
 void kb_plan_release(struct kb_plan *plan)
 {
 	free(plan->items);
+	free(plan->notes);
 	kb_arena_release(&plan->arena);
 	memset(plan, 0, sizeof(*plan));
 }
@@ -42,7 +43,7 @@ static int collect_entry(struct kb_scan_sink *sink,
 
 	if (!kb_selection_may_take(to->selection, found->target, found->name,
 				   found->path)) {
-		to->report->counts[KBUNDLE_COUNT_UNSELECTED]++;
+		plan->unselected++;
 		return 0;
 	}
 	if (kb_grow(&plan->items, &plan->cap, plan->n + 1,
@@ -70,10 +71,24 @@ static int collect_note(struct kb_scan_sink *sink, int count, const char *path,
 			struct kbundle_error *err)
 {
 	struct collector *to = (struct collector *)sink;
+	struct kb_plan *plan = to->plan;
+	struct kbundle_progress progress = {.phase = "scan",
+					    .entries_done = plan->n};
+	struct kb_scan_note *note;
 
-	return kb_report_note(to->report, count,
-			      to->roots->items[to->root].name, path, file,
-			      reason, err);
+	if (kb_grow(&plan->notes, &plan->cap_notes, plan->n_notes + 1,
+		    sizeof(*plan->notes)) < 0)
+		return kb_fail_nomem(err);
+	note = &plan->notes[plan->n_notes];
+	note->root = to->root;
+	note->count = count;
+	note->path = kb_arena_strdup(&plan->arena, path);
+	note->file = file ? kb_arena_strdup(&plan->arena, file) : NULL;
+	note->reason = kb_arena_strdup(&plan->arena, reason);
+	if (!note->path || !note->reason || (file && !note->file))
+		return kb_fail_nomem(err);
+	plan->n_notes++;
+	return kb_progress(to->ctx, &progress, false, err);
 }
 
 static int compare_planned(const void *left, const void *right)
@@ -86,8 +101,7 @@ static int compare_planned(const void *left, const void *right)
 
 int kb_scan(struct kb_ctx *ctx, const struct kb_source_roots *roots,
 	    bool host_code, const struct kbundle_selection *selection,
-	    struct kbundle_report *report, struct kb_plan *ret,
-	    struct kbundle_error *err)
+	    struct kb_plan *ret, struct kbundle_error *err)
 {
 	const struct kb_scan_options options = {.host_code = host_code};
 	struct collector to = {
@@ -95,7 +109,6 @@ int kb_scan(struct kb_ctx *ctx, const struct kb_source_roots *roots,
 		.ctx = ctx,
 		.roots = roots,
 		.selection = selection,
-		.report = report,
 		.plan = ret,
 	};
 
@@ -118,19 +131,53 @@ int kb_scan(struct kb_ctx *ctx, const struct kb_source_roots *roots,
 	return 0;
 }
 
-void kb_plan_drop_empty_roots(struct kb_plan *plan,
-			      struct kb_source_roots *roots)
+int kb_plan_sort_roots(struct kb_plan *plan, struct kb_source_roots *roots,
+		       size_t *ret_used, struct kbundle_error *err)
 {
-	for (size_t i = roots->n; i-- > 0;) {
-		bool used = false;
+	struct kb_source_root sorted[KB_ROOTS_MAX];
+	uint32_t moved[KB_ROOTS_MAX] = {0};
+	bool used[KB_ROOTS_MAX] = {false};
+	uint32_t next = 0;
 
-		for (size_t j = 0; j < plan->n && !used; j++)
-			used = plan->items[j].root == i;
-		if (used)
-			continue;
-		kb_source_roots_remove(roots, i);
-		for (size_t j = 0; j < plan->n; j++)
-			if (plan->items[j].root > i)
-				plan->items[j].root--;
+	if (roots->n > KB_ROOTS_MAX)
+		return kb_fail(err, KBUNDLE_E_INTERNAL, "too many roots");
+	for (size_t i = 0; i < plan->n; i++)
+		used[plan->items[i].root] = true;
+	for (int want = 1; want >= 0; want--) {
+		for (size_t i = 0; i < roots->n; i++) {
+			if (used[i] != want)
+				continue;
+			sorted[next] = roots->items[i];
+			moved[i] = next++;
+		}
+		if (want)
+			*ret_used = next;
 	}
+	memcpy(roots->items, sorted, roots->n * sizeof(*sorted));
+	for (size_t i = 0; i < plan->n; i++)
+		plan->items[i].root = moved[plan->items[i].root];
+	for (size_t i = 0; i < plan->n_notes; i++)
+		plan->notes[i].root = moved[plan->notes[i].root];
+	return 0;
+}
+
+int kb_plan_report(const struct kb_plan *plan,
+		   const struct kb_source_roots *roots,
+		   struct kbundle_report *report, struct kbundle_error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < roots->n; i++)
+		r = kb_report_root(report, roots->items[i].name,
+				   roots->items[i].format->name,
+				   roots->items[i].path, err);
+	for (size_t i = 0; r == 0 && i < plan->n_notes; i++) {
+		const struct kb_scan_note *note = &plan->notes[i];
+
+		r = kb_report_note(report, note->count,
+				   roots->items[note->root].name, note->path,
+				   note->file, note->reason, err);
+	}
+	report->counts[KBUNDLE_COUNT_UNSELECTED] += plan->unselected;
+	return r;
 }

@@ -11,6 +11,7 @@
 #include "tar.h"
 #include "walk_manifest.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,7 +97,7 @@ static int take_entry(struct kb_survey *survey, uint64_t index,
 		return r;
 	survey->tar_bytes[index] = bytes;
 	survey->payload_bytes += bytes;
-	survey->states[index] = KB_ENTRY_WANT;
+	survey->states[index] = KB_STATE_WANT;
 	return visitor ? visitor->entry(visitor, survey, index, entry,
 					&survey->states[index], err)
 		       : 0;
@@ -214,4 +215,24 @@ void kb_survey_release(struct kb_survey *survey)
 	free(survey->tar_bytes);
 	kb_arena_release(&survey->arena);
 	memset(survey, 0, sizeof(*survey));
+}
+
+int kb_survey_note_unsupported(const struct kb_survey *survey,
+			       const struct kb_entry *entry,
+			       struct kbundle_report *report,
+			       bool *ret_unsupported, struct kbundle_error *err)
+{
+	const char *unknown = kb_entry_unknown_requirement(entry);
+	char reason[128];
+
+	*ret_unsupported = unknown != NULL;
+	if (!unknown)
+		return 0;
+	(void)snprintf(reason, sizeof(reason),
+		       "requires \"%s\", which this kbundle does not know; use "
+		       "a newer kbundle",
+		       unknown);
+	return kb_report_note(report, KBUNDLE_COUNT_UNSUPPORTED,
+			      survey->header.roots[entry->root].name,
+			      entry->path, NULL, reason, err);
 }

@@ -9,6 +9,7 @@
 
 #include "../base/arena.h"
 #include "manifest.h"
+#include "report.h"
 #include "source.h"
 
 #include <kbundle/kbundle.h>
@@ -17,8 +18,8 @@
 #include <stdint.h>
 
 enum kb_entry_state {
-	KB_ENTRY_SKIP = 0, /* not wanted; verified only where all is read */
-	KB_ENTRY_WANT	   /* wanted */
+	KB_STATE_SKIP = 0, /* not wanted; verified only where all is read */
+	KB_STATE_WANT	   /* wanted */
 };
 
 struct kb_survey {
@@ -54,6 +55,14 @@ int kb_survey(struct kb_survey *survey, struct kb_source *source,
 	      struct kbundle_error *err) KB_MUST_CHECK;
 void kb_survey_release(struct kb_survey *survey);
 KB_DEFINE_AUTO_STRUCT(struct kb_survey, kb_survey_release);
+
+/* An entry that requires what this library does not know: notes it and sets
+ * *ret_unsupported; the visitor leaves it out. Codes: NOMEM. */
+int kb_survey_note_unsupported(const struct kb_survey *survey,
+			       const struct kb_entry *entry,
+			       struct kbundle_report *report,
+			       bool *ret_unsupported,
+			       struct kbundle_error *err) KB_MUST_CHECK;
 
 /* "sha256:<hex>" -> bytes. Codes: INVALID. */
 int kb_id_parse(const char *text, uint8_t ret[32],

@@ -20,7 +20,7 @@
 #include "source.h"
 #include "survey.h"
 
-#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,12 +28,15 @@
 
 #define FRESH_SECONDS 60 /* younger than this, its writer may be at work */
 
-/* A staged entry that waits to be published. */
+/* A staged entry that waits to be published. There may be a million: texts that
+ * equal those of the entry before are shared with it. */
 struct staged {
-	struct kb_entry entry; /* root, path, format, kind, name, commit file */
-	bool is_file;
+	const char *path, *format, *kind, *name, *commit_file;
 	uint64_t number;
-	uint64_t files, bytes;
+	uint64_t bytes;
+	uint32_t files;
+	uint32_t root;
+	bool is_file;
 };
 
 struct unpacking {
@@ -66,11 +69,12 @@ static const char *root_name(const struct unpacking *to, uint32_t root)
 	return to->survey.header.roots[root].name;
 }
 
-static int note(struct unpacking *to, int count, const struct kb_entry *entry,
-		const char *file, const char *reason, struct kbundle_error *err)
+static int note(struct unpacking *to, int count, uint32_t root,
+		const char *path, const char *file, const char *reason,
+		struct kbundle_error *err)
 {
-	return kb_report_note(to->report, count, root_name(to, entry->root),
-			      entry->path, file, reason, err);
+	return kb_report_note(to->report, count, root_name(to, root), path,
+			      file, reason, err);
 }
 
 /* ---- survey ---- */
@@ -123,6 +127,25 @@ static int check_expanded(struct unpacking *to, const struct kb_entry *entry,
 	return 0;
 }
 
+/* Files that nobody could open by their paths are of no use to anybody. */
+static int check_lengths(const struct unpacking *to,
+			 const struct kb_entry *entry,
+			 struct kbundle_error *err)
+{
+	const char *root = to->destinations.items[entry->root].written;
+	size_t len = strlen(root) + strlen(entry->path) + 2;
+
+	for (size_t i = 0; i < entry->n_files; i++)
+		if (len + strlen(entry->files[i].name) >= PATH_MAX)
+			return kb_fail(
+				err, KBUNDLE_E_INVALID,
+				"the root's path has %zu bytes, so that "
+				"paths below it would have more than %d; "
+				"choose a shorter one",
+				strlen(root), PATH_MAX - 1);
+	return 0;
+}
+
 /* What is in the place already decides whether an entry is wanted. */
 static int visit_place(struct unpacking *to, const struct kb_entry *entry,
 		       uint8_t *ret_state, struct kbundle_error *err)
@@ -138,15 +161,16 @@ static int visit_place(struct unpacking *to, const struct kb_entry *entry,
 		to->report->counts[KBUNDLE_COUNT_PRESENT]++;
 		return 0;
 	}
-	if (look.place == KB_PLACE_BLOCKED)
-		return note(to, KBUNDLE_COUNT_OCCUPIED, entry, NULL,
-			    look.reason, err);
+	if (look.place == KB_PLACE_OCCUPIED)
+		return note(to, KBUNDLE_COUNT_OCCUPIED, entry->root,
+			    entry->path, NULL, look.reason, err);
 	/* Without a commit file: whether its writer is at work is for the
 	 * file system's clock to say, once there is a staging directory. */
-	*ret_state = KB_ENTRY_WANT;
+	*ret_state = KB_STATE_WANT;
 	to->wanted[entry->root]++;
 	to->wanted_all++;
-	return check_expanded(to, entry, err);
+	r = check_lengths(to, entry, err);
+	return r < 0 ? r : check_expanded(to, entry, err);
 }
 
 static int visit_entry(struct kb_survey_visitor *visitor,
@@ -155,26 +179,21 @@ static int visit_entry(struct kb_survey_visitor *visitor,
 		       struct kbundle_error *err)
 {
 	struct unpacking *to = (struct unpacking *)visitor;
-	const char *unknown = kb_entry_unknown_requirement(entry);
-	char reason[128];
+	bool unsupported;
+	int r;
 
-	(void)survey;
 	(void)index;
-	*ret_state = KB_ENTRY_SKIP;
+	*ret_state = KB_STATE_SKIP;
 	if (!kb_selection_takes(&to->selection, entry->target, entry->name,
 				entry->path)) {
 		to->report->counts[KBUNDLE_COUNT_UNSELECTED]++;
 		return 0;
 	}
 	to->selected++;
-	if (unknown) {
-		(void)snprintf(reason, sizeof(reason),
-			       "requires \"%s\", which this kbundle does not "
-			       "know",
-			       unknown);
-		return note(to, KBUNDLE_COUNT_UNSUPPORTED, entry, NULL, reason,
-			    err);
-	}
+	r = kb_survey_note_unsupported(survey, entry, to->report, &unsupported,
+				       err);
+	if (r < 0 || unsupported)
+		return r;
 	return visit_place(to, entry, ret_state, err);
 }
 
@@ -184,28 +203,35 @@ static int visit_entry(struct kb_survey_visitor *visitor,
 static int note_taken(struct unpacking *to, const struct staged *staged,
 		      struct kbundle_error *err)
 {
-	const struct kb_destination *where =
-		&to->destinations.items[staged->entry.root];
-	struct kb_stage *stage = to->stages[staged->entry.root];
-	struct kb_live_root live = where->live;
+	struct kb_stage *stage = to->stages[staged->root];
+	struct kb_live_root live = to->destinations.items[staged->root].live;
+	struct kb_file commit_file = {.name = staged->commit_file};
+	const struct kb_entry entry = {
+		.root = staged->root,
+		.path = staged->path,
+		.format = staged->format,
+		.kind = staged->kind,
+		.name = staged->name,
+		.files = &commit_file,
+		.n_files = 1,
+	};
 	struct kb_place_look look;
-	struct stat now;
+	struct timespec now;
 	int r;
 
 	live.fd = kb_stage_root_fd(stage);
-	r = kb_place_look(to->ctx, &live, &staged->entry, staged->is_file,
-			  &look, err);
+	r = kb_place_look(to->ctx, &live, &entry, staged->is_file, &look, err);
+	if (r == 0)
+		r = kb_stage_now(stage, &now, err);
 	if (r < 0)
 		return r;
-	if (look.place == KB_PLACE_BLOCKED)
-		return note(to, KBUNDLE_COUNT_OCCUPIED, &staged->entry, NULL,
-			    look.reason, err);
-	/* The staging directory was touched just now: the disk's own clock. */
+	if (look.place == KB_PLACE_OCCUPIED)
+		return note(to, KBUNDLE_COUNT_OCCUPIED, staged->root,
+			    staged->path, NULL, look.reason, err);
 	if (look.place == KB_PLACE_UNMARKED &&
-	    to->ctx->fs->fstatat(AT_FDCWD, kb_stage_path(stage), &now,
-				 AT_SYMLINK_NOFOLLOW) == 0 &&
-	    now.st_mtim.tv_sec - look.mtime.tv_sec >= FRESH_SECONDS)
-		return note(to, KBUNDLE_COUNT_OCCUPIED, &staged->entry, NULL,
+	    now.tv_sec - look.mtime.tv_sec >= FRESH_SECONDS)
+		return note(to, KBUNDLE_COUNT_OCCUPIED, staged->root,
+			    staged->path, NULL,
 			    "an incomplete entry stands there and nobody has "
 			    "worked on it for a minute; remove it and unpack "
 			    "again",
@@ -219,24 +245,24 @@ static int publish(struct unpacking *to, const struct staged *staged,
 {
 	enum kb_publish result;
 	struct kb_shown shown;
-	int r = kb_stage_publish(to->stages[staged->entry.root], staged->number,
-				 !staged->is_file, staged->entry.path, &result,
-				 err);
+	int r = kb_stage_publish(to->stages[staged->root], staged->number,
+				 !staged->is_file, staged->path, &result, err);
 
 	if (r < 0) {
-		kb_wrap(err, "entry %s", kb_show(&shown, staged->entry.path));
+		kb_wrap(err, "entry %s", kb_show(&shown, staged->path));
 		return r;
 	}
 	switch (result) {
-	case KB_PUBLISHED:
+	case KB_PUBLISH_DONE:
 		to->report->counts[KBUNDLE_COUNT_ENTRIES]++;
 		to->report->counts[KBUNDLE_COUNT_FILES] += staged->files;
 		to->report->counts[KBUNDLE_COUNT_BYTES] += staged->bytes;
 		return 0;
-	case KB_PLACE_TAKEN:
+	case KB_PUBLISH_TAKEN:
 		return note_taken(to, staged, err);
 	default:
-		return note(to, KBUNDLE_COUNT_OCCUPIED, &staged->entry, NULL,
+		return note(to, KBUNDLE_COUNT_OCCUPIED, staged->root,
+			    staged->path, NULL,
 			    "a file, a symbolic link or a mount point stands "
 			    "there",
 			    err);
@@ -271,8 +297,7 @@ static int open_stages(struct unpacking *to, struct kbundle_error *err)
 	return 0;
 }
 
-/* Of the files only the one that commits: memory stays small, and a later look
- * at the place needs no more. */
+/* A later look at the place needs no other file. */
 static const char *commit_file(const struct kb_entry *entry)
 {
 	const struct kb_format *format = kb_format_find(entry->format);
@@ -281,29 +306,36 @@ static const char *commit_file(const struct kb_entry *entry)
 	return name ? name : "";
 }
 
+/* A copy of text, or the copy that the entry before has. */
+static const char *share(struct kb_arena *arena, const char *text,
+			 const char *before)
+{
+	if (before && strcmp(text, before) == 0)
+		return before;
+	return kb_arena_strdup(arena, text);
+}
+
 static int remember(struct unpacking *to, const struct kb_consumed *done,
 		    struct staged *ret, struct kbundle_error *err)
 {
 	const struct kb_entry *entry = done->entry;
-	struct kb_entry *copy = &ret->entry;
+	const struct staged none = {0};
+	const struct staged *last = to->n_staged ? ret - 1 : &none;
 
 	memset(ret, 0, sizeof(*ret));
-	copy->root = entry->root;
-	copy->path = kb_arena_strdup(&to->arena, entry->path);
-	copy->format = kb_arena_strdup(&to->arena, entry->format);
-	copy->kind = kb_arena_strdup(&to->arena, entry->kind);
-	copy->name = kb_arena_strdup(&to->arena, entry->name);
-	copy->n_files = 1;
-	copy->files = kb_arena_array(&to->arena, 1, sizeof(*copy->files));
-	if (!copy->files)
-		return kb_fail_nomem(err);
-	copy->files[0].name = kb_arena_strdup(&to->arena, commit_file(entry));
+	ret->root = entry->root;
 	ret->is_file = kb_entry_is_file(entry);
 	ret->number = done->index;
-	ret->files = done->sink->files;
+	ret->files = (uint32_t)done->sink->files;
 	ret->bytes = done->sink->bytes;
-	return copy->path && copy->format && copy->kind && copy->name &&
-			       copy->files[0].name
+	ret->path = kb_arena_strdup(&to->arena, entry->path);
+	ret->format = share(&to->arena, entry->format, last->format);
+	ret->kind = share(&to->arena, entry->kind, last->kind);
+	ret->name = share(&to->arena, entry->name, last->name);
+	ret->commit_file =
+		share(&to->arena, commit_file(entry), last->commit_file);
+	return ret->path && ret->format && ret->kind && ret->name &&
+			       ret->commit_file
 		       ? 0
 		       : kb_fail_nomem(err);
 }
@@ -320,8 +352,9 @@ static int consumed(struct kb_consumer *consumer,
 	to->whole += done->entry->facts.whole;
 	if (done->sink->is_damaged) {
 		kb_stage_drop(to->stages[done->entry->root], done->index);
-		return note(to, KBUNDLE_COUNT_DAMAGED, done->entry,
-			    done->sink->damaged_file, done->sink->reason, err);
+		return note(to, KBUNDLE_COUNT_DAMAGED, done->entry->root,
+			    done->entry->path, done->sink->damaged_file,
+			    done->sink->reason, err);
 	}
 	if (kb_grow(&to->staged, &to->cap_staged, to->n_staged + 1,
 		    sizeof(*to->staged)) < 0)

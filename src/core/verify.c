@@ -13,8 +13,6 @@
 #include "source.h"
 #include "survey.h"
 
-#include <stdio.h>
-
 struct verification {
 	struct kb_survey_visitor visitor; /* first member: cast back */
 	struct kbundle_report *report;
@@ -26,52 +24,41 @@ struct verify_consumer {
 	struct kb_live *live; /* NULL: only the bundle */
 };
 
-static int note(struct kbundle_report *report, const struct kb_header *header,
-		int count, const struct kb_entry *entry, const char *file,
-		const char *reason, struct kbundle_error *err)
-{
-	return kb_report_note(report, count, header->roots[entry->root].name,
-			      entry->path, file, reason, err);
-}
-
 static int visit_entry(struct kb_survey_visitor *visitor,
 		       const struct kb_survey *survey, uint64_t index,
 		       const struct kb_entry *entry, uint8_t *ret_state,
 		       struct kbundle_error *err)
 {
-	const char *unknown = kb_entry_unknown_requirement(entry);
-	char reason[128];
+	bool unsupported;
+	int r = kb_survey_note_unsupported(
+		survey, entry, ((struct verification *)visitor)->report,
+		&unsupported, err);
 
 	(void)index;
-	if (!unknown)
-		return 0;
-	*ret_state = KB_ENTRY_SKIP;
-	(void)snprintf(reason, sizeof(reason),
-		       "requires \"%s\", which this kbundle does not know",
-		       unknown);
-	return note(((struct verification *)visitor)->report, &survey->header,
-		    KBUNDLE_COUNT_UNSUPPORTED, entry, NULL, reason, err);
+	if (unsupported)
+		*ret_state = KB_STATE_SKIP;
+	return r;
 }
 
+/* Counts what is sound; what is not, or was not looked into, is a note. */
 static int consumed(struct kb_consumer *consumer,
 		    const struct kb_consumed *done, struct kbundle_error *err)
 {
 	struct verify_consumer *to = (struct verify_consumer *)consumer;
+	const struct kb_header *header = &consumer->survey->header;
 
+	if (!done->wanted)
+		return 0;
+	if (done->sink->is_damaged)
+		return kb_report_note(to->report, KBUNDLE_COUNT_DAMAGED,
+				      header->roots[done->entry->root].name,
+				      done->entry->path,
+				      done->sink->damaged_file,
+				      done->sink->reason, err);
 	to->report->counts[KBUNDLE_COUNT_ENTRIES]++;
 	to->report->counts[KBUNDLE_COUNT_FILES] += done->sink->files;
 	to->report->counts[KBUNDLE_COUNT_BYTES] += done->sink->bytes;
-	if (done->sink->is_damaged) {
-		int r = note(to->report, &consumer->survey->header,
-			     KBUNDLE_COUNT_DAMAGED, done->entry,
-			     done->sink->damaged_file, done->sink->reason, err);
-
-		if (r < 0)
-			return r;
-	}
-	return to->live && done->wanted
-		       ? kb_live_compare(to->live, done->entry, err)
-		       : 0;
+	return to->live ? kb_live_compare(to->live, done->entry, err) : 0;
 }
 
 static int read_all(struct kb_ctx *ctx,

@@ -109,33 +109,6 @@ static int get_line(struct kb_manifest_walk *walk, const char **ret_line,
 	}
 }
 
-static int check_header_limits(const struct kb_manifest_walk *walk,
-			       struct kbundle_error *err)
-{
-	const struct kb_header *header = &walk->header;
-	const struct kbundle_limits *limits = walk->limits;
-
-	if (header->entries > limits->entries)
-		return kb_fail(err, KBUNDLE_E_LIMIT,
-			       "%llu entries are more than the limit %llu; "
-			       "--limit-entries raises it",
-			       (unsigned long long)header->entries,
-			       (unsigned long long)limits->entries);
-	if (header->files > limits->files)
-		return kb_fail(err, KBUNDLE_E_LIMIT,
-			       "%llu files are more than the limit %llu; "
-			       "--limit-files raises it",
-			       (unsigned long long)header->files,
-			       (unsigned long long)limits->files);
-	if (header->bytes > limits->total_bytes)
-		return kb_fail(err, KBUNDLE_E_LIMIT,
-			       "%llu bytes are more than the limit %llu; "
-			       "--limit-total raises it",
-			       (unsigned long long)header->bytes,
-			       (unsigned long long)limits->total_bytes);
-	return 0;
-}
-
 static int begin(struct kb_manifest_walk *walk, struct kbundle_error *err)
 {
 	const char *line;
@@ -179,7 +152,7 @@ int kb_manifest_walk_begin(struct kb_manifest_walk *walk,
 	kb_buf_init(&walk->line, KB_LINE_MAX);
 	r = begin(walk, err);
 	walk->lines = 1;
-	return r < 0 ? r : check_header_limits(walk, err);
+	return r < 0 ? r : kb_header_check(&walk->header, walk->limits, err);
 }
 
 int kb_manifest_walk_line(struct kb_manifest_walk *walk, const char **ret_line,

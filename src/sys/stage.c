@@ -81,6 +81,21 @@ static int make_staging(struct kb_stage *stage, void (*uuid)(char ret[37]),
 			      err);
 }
 
+int kb_stage_now(struct kb_stage *stage, struct timespec *ret,
+		 struct kbundle_error *err)
+{
+	const struct kb_fs *fs = stage->ctx->fs;
+	struct kb_shown shown;
+	struct stat st;
+
+	if (fs->futimens(stage->dir_fd, NULL) < 0 ||
+	    fs->fstat(stage->dir_fd, &st) < 0)
+		return kb_fail_errno(err, errno, "%s",
+				     kb_show(&shown, stage->path));
+	*ret = st.st_mtim;
+	return 0;
+}
+
 static void forget_staging(struct kb_stage *stage)
 {
 	kb_close(kb_take_fd(&stage->mark_fd));
@@ -261,17 +276,17 @@ static int publish_dir(struct publication *p, int dirfd, const char *name,
 {
 	const struct kb_fs *fs = p->stage->ctx->fs;
 
-	p->result = KB_PUBLISHED;
+	p->result = KB_PUBLISH_DONE;
 	if (fs->renameat(p->stage->dir_fd, p->child, dirfd, name) == 0)
 		return 0;
 	switch (errno) {
 	case ENOTEMPTY:
 	case EEXIST:
-		p->result = KB_PLACE_TAKEN;
+		p->result = KB_PUBLISH_TAKEN;
 		return 0;
 	case ENOTDIR: /* a file, or a symlink whatever it leads to */
 	case EBUSY:   /* a mount point */
-		p->result = KB_PLACE_OCCUPIED;
+		p->result = KB_PUBLISH_OCCUPIED;
 		return 0;
 	default:
 		return fail_to_publish(p, errno, err);
@@ -287,15 +302,15 @@ static enum kb_publish look_at_place(const struct publication *p, int dirfd,
 
 	/* Gone again: its writer is at work. */
 	if (fs->fstatat(dirfd, name, &there, AT_SYMLINK_NOFOLLOW) < 0)
-		return KB_PLACE_TAKEN;
+		return KB_PUBLISH_TAKEN;
 	if (!S_ISREG(there.st_mode))
-		return KB_PLACE_OCCUPIED;
+		return KB_PUBLISH_OCCUPIED;
 	/* NFS may do the work, lose the answer and say EEXIST to the retry. */
 	if (fs->fstatat(p->stage->dir_fd, p->child, &ours,
 			AT_SYMLINK_NOFOLLOW) == 0 &&
 	    there.st_dev == ours.st_dev && there.st_ino == ours.st_ino)
-		return KB_PUBLISHED;
-	return KB_PLACE_TAKEN;
+		return KB_PUBLISH_DONE;
+	return KB_PUBLISH_TAKEN;
 }
 
 static bool cannot_link(int sys_errno)
@@ -311,7 +326,7 @@ static int publish_file(struct publication *p, int dirfd, const char *name,
 	const int from_fd = p->stage->dir_fd;
 	struct kb_shown shown_root, shown_path;
 
-	p->result = KB_PUBLISHED;
+	p->result = KB_PUBLISH_DONE;
 	if (fs->linkat(from_fd, p->child, dirfd, name, 0) == 0) {
 		/* At once, since it changes the file's ctime, which readers
 		 * compare. What fails is left to close. */
@@ -351,14 +366,14 @@ static int publish_below(struct publication *p, int dirfd, const char *rest,
 				 : publish_file(p, dirfd, rest, err);
 	fd = kb_step_into(ctx, dirfd, parent, &rest, &made);
 	if (fd < 0 && (errno == ENOTDIR || errno == ELOOP)) {
-		p->result = KB_PLACE_OCCUPIED;
+		p->result = KB_PUBLISH_OCCUPIED;
 		return 0;
 	}
 	if (fd < 0)
 		r = fail_to_publish(p, errno, err);
 	else
 		r = publish_below(p, fd, rest, err);
-	if (made && (r < 0 || p->result != KB_PUBLISHED)) {
+	if (made && (r < 0 || p->result != KB_PUBLISH_DONE)) {
 		KB_AUTO_FREE char *name = strndup(parent, strcspn(parent, "/"));
 
 		/* Only if it is still empty. */
@@ -411,7 +426,7 @@ int kb_stage_publish(struct kb_stage *stage, uint64_t number, bool is_dir,
 	r = publish_below(&p, stage->root.fd, path, err);
 	if (r < 0)
 		return r;
-	if (p.result == KB_PUBLISHED)
+	if (p.result == KB_PUBLISH_DONE)
 		stage->published = true;
 	*ret = p.result;
 	return 0;

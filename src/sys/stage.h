@@ -24,10 +24,10 @@
 struct kb_stage; /* opaque: name, root fd, staging fd, mark fd */
 
 enum kb_publish {
-	KB_PUBLISHED = 0,
-	KB_PLACE_TAKEN,	  /* a non-empty directory, or for a file any file */
-	KB_PLACE_OCCUPIED /* something that no entry can be: a symlink, for a
-			   * directory a file or a mount point, and so on */
+	KB_PUBLISH_DONE = 0,
+	KB_PUBLISH_TAKEN,   /* a non-empty directory, or for a file any file */
+	KB_PUBLISH_OCCUPIED /* something that no entry can be: a symlink, for a
+			     * directory a file or a mount point, and so on */
 };
 
 /* Opens root (an absolute, clean path; created with its parents where missing;
@@ -71,6 +71,10 @@ int kb_stage_sync_all(struct kb_stage *stage,
 int kb_stage_publish(struct kb_stage *stage, uint64_t number, bool is_dir,
 		     const char *path, enum kb_publish *ret,
 		     struct kbundle_error *err) KB_MUST_CHECK;
+/* What time it is for the file system: its own clock, which may be that of a
+ * server. Codes: IO. */
+int kb_stage_now(struct kb_stage *stage, struct timespec *ret,
+		 struct kbundle_error *err) KB_MUST_CHECK;
 /* Throws one child away (an entry that failed validation). */
 void kb_stage_drop(struct kb_stage *stage, uint64_t number);
 /* After the last publish: fsync of the root and of the parents that were

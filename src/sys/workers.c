@@ -261,3 +261,10 @@ struct kb_job *kb_lane_poll(struct kb_lane *lane)
 	pthread_mutex_unlock(&lane->pool->lock);
 	return done ? ring_pop(lane) : NULL;
 }
+
+int kb_job_result(const struct kb_job *job, struct kbundle_error *err)
+{
+	if (job->result < 0 && err)
+		*err = job->err;
+	return job->result;
+}

@@ -59,6 +59,10 @@ struct kb_job *kb_lane_take(struct kb_lane *lane);
 /* The same, but only if that job is done already; else NULL. */
 struct kb_job *kb_lane_poll(struct kb_lane *lane);
 
+/* The code of a job that was taken; its error is passed on. */
+int kb_job_result(const struct kb_job *job,
+		  struct kbundle_error *err) KB_MUST_CHECK;
+
 KB_DEFINE_AUTO(struct kb_pool *, kb_pool_free);
 
 #endif

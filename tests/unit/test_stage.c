@@ -91,7 +91,7 @@ static void add_entry(uint64_t number)
 
 static enum kb_publish publish(uint64_t number, bool is_dir, const char *path)
 {
-	enum kb_publish result = KB_PUBLISHED;
+	enum kb_publish result = KB_PUBLISH_DONE;
 	int r = kb_stage_publish(stage, number, is_dir, path, &result, &err);
 
 	cr_assert_eq(r, 0, "%s", err.message);
@@ -132,7 +132,7 @@ Test(stage, makes_the_root_with_its_parents)
 	strcat(root, "/a/b");
 	open_stage();
 	add_entry(0);
-	cr_assert_eq(publish(0, true, "key"), KB_PUBLISHED);
+	cr_assert_eq(publish(0, true, "key"), KB_PUBLISH_DONE);
 	cr_assert_eq(kb_stage_finish(stage, true, &err), 0);
 	close_stage();
 	check_entry("key");
@@ -172,7 +172,7 @@ Test(stage, root_may_be_reached_through_symlinks)
 	strcat(root, "/cache");
 	open_stage();
 	add_entry(0);
-	cr_assert_eq(publish(0, true, "key"), KB_PUBLISHED);
+	cr_assert_eq(publish(0, true, "key"), KB_PUBLISH_DONE);
 	close_stage();
 	strcpy(root, real);
 	strcat(root, "/cache");
@@ -285,8 +285,8 @@ static void check_modes(mode_t mask, unsigned dir_mode, unsigned file_mode)
 	open_stage();
 	add_entry(1);
 	add_file(2, -1, NULL, "x");
-	cr_assert_eq(publish(1, true, dir_name), KB_PUBLISHED);
-	cr_assert_eq(publish(2, false, name), KB_PUBLISHED);
+	cr_assert_eq(publish(1, true, dir_name), KB_PUBLISH_DONE);
+	cr_assert_eq(publish(2, false, name), KB_PUBLISH_DONE);
 	close_stage();
 	umask(before);
 	cr_assert_eq(kb_test_mode(root, name), file_mode);
@@ -339,7 +339,7 @@ Test(stage, a_name_may_have_255_bytes_and_no_suffix_is_added)
 	cr_assert_eq(kb_stage_dir(stage, 0, &fd, &err), 0);
 	add_file(0, fd, name, "x");
 	close(fd);
-	cr_assert_eq(publish(0, true, name), KB_PUBLISHED);
+	cr_assert_eq(publish(0, true, name), KB_PUBLISH_DONE);
 	close_stage();
 	snprintf(path, sizeof(path), "%s", name);
 	cr_assert(kb_test_exists(root, path));
@@ -414,7 +414,7 @@ Test(stage, drop_takes_one_child_only)
 	kb_stage_drop(stage, 4);
 	cr_assert_not(kb_test_exists(kb_stage_path(stage), "1"));
 	cr_assert_not(kb_test_exists(kb_stage_path(stage), "3"));
-	cr_assert_eq(publish(2, true, "key"), KB_PUBLISHED);
+	cr_assert_eq(publish(2, true, "key"), KB_PUBLISH_DONE);
 	close_stage();
 	check_entry("key");
 }
@@ -437,8 +437,8 @@ Test(stage, publishes_onto_absent_and_empty_places)
 	open_stage();
 	add_entry(1);
 	add_entry(2);
-	cr_assert_eq(publish(1, true, "absent"), KB_PUBLISHED);
-	cr_assert_eq(publish(2, true, "empty"), KB_PUBLISHED);
+	cr_assert_eq(publish(1, true, "absent"), KB_PUBLISH_DONE);
+	cr_assert_eq(publish(2, true, "empty"), KB_PUBLISH_DONE);
 	close_stage();
 	check_entry("absent");
 	check_entry("empty");
@@ -449,7 +449,7 @@ Test(stage, leaves_a_taken_place_as_it_is)
 	kb_test_write_text(root, "key/theirs", "x");
 	open_stage();
 	add_entry(1);
-	cr_assert_eq(publish(1, true, "key"), KB_PLACE_TAKEN);
+	cr_assert_eq(publish(1, true, "key"), KB_PUBLISH_TAKEN);
 	close_stage();
 	cr_assert_eq(kb_test_count_files(root), 1);
 	check_text("key/theirs", "x");
@@ -473,7 +473,7 @@ Test(stage, leaves_an_occupied_place_as_it_is)
 	open_stage();
 	for (uint64_t i = 0; i < 5; i++) {
 		add_entry(i);
-		cr_assert_eq(publish(i, true, places[i]), KB_PLACE_OCCUPIED,
+		cr_assert_eq(publish(i, true, places[i]), KB_PUBLISH_OCCUPIED,
 			     "%s", places[i]);
 	}
 	close_stage();
@@ -486,7 +486,7 @@ Test(stage, a_mount_point_is_occupied)
 	open_stage();
 	add_entry(1);
 	fail_at(KB_FAULT_BIT(renameat), 1, EBUSY);
-	cr_assert_eq(publish(1, true, "mount"), KB_PLACE_OCCUPIED);
+	cr_assert_eq(publish(1, true, "mount"), KB_PUBLISH_OCCUPIED);
 	close_stage();
 }
 
@@ -511,8 +511,8 @@ Test(stage, makes_the_parents_of_a_deep_entry)
 	open_stage();
 	add_entry(1);
 	add_entry(2);
-	cr_assert_eq(publish(1, true, "a/b/c"), KB_PUBLISHED);
-	cr_assert_eq(publish(2, true, "a/b/d"), KB_PUBLISHED);
+	cr_assert_eq(publish(1, true, "a/b/c"), KB_PUBLISH_DONE);
+	cr_assert_eq(publish(2, true, "a/b/d"), KB_PUBLISH_DONE);
 	cr_assert_eq(kb_stage_finish(stage, true, &err), 0);
 	close_stage();
 	check_entry("a/b/c");
@@ -553,11 +553,11 @@ Test(stage, publishes_a_file_onto_an_absent_place_only)
 	cr_assert_eq(symlink("nowhere", path), 0);
 	open_stage();
 	add_file(1, -1, NULL, "ours");
-	cr_assert_eq(publish(1, false, "theirs"), KB_PLACE_TAKEN);
-	cr_assert_eq(publish(1, false, "empty"), KB_PLACE_OCCUPIED);
-	cr_assert_eq(publish(1, false, "link"), KB_PLACE_OCCUPIED);
-	cr_assert_eq(publish(1, false, "theirs/x"), KB_PLACE_OCCUPIED);
-	cr_assert_eq(publish(1, false, "a/b/ours"), KB_PUBLISHED);
+	cr_assert_eq(publish(1, false, "theirs"), KB_PUBLISH_TAKEN);
+	cr_assert_eq(publish(1, false, "empty"), KB_PUBLISH_OCCUPIED);
+	cr_assert_eq(publish(1, false, "link"), KB_PUBLISH_OCCUPIED);
+	cr_assert_eq(publish(1, false, "theirs/x"), KB_PUBLISH_OCCUPIED);
+	cr_assert_eq(publish(1, false, "a/b/ours"), KB_PUBLISH_DONE);
 	snprintf(path, sizeof(path), "%.4000s/a/b/ours", root);
 	cr_assert_eq(stat(path, &st), 0);
 	cr_assert_eq(st.st_nlink, 1, "a second link lives on in the staging");
@@ -577,10 +577,10 @@ Test(stage, publishes_a_file_where_there_are_no_hard_links)
 	for (uint64_t i = 0; i < 5; i++) {
 		add_file(i, -1, NULL, "ours");
 		fail_at(KB_FAULT_BIT(linkat), 1, reasons[i]);
-		cr_assert_eq(publish(i, false, "theirs"), KB_PLACE_TAKEN);
+		cr_assert_eq(publish(i, false, "theirs"), KB_PUBLISH_TAKEN);
 		snprintf(name, sizeof(name), "ours-%d", reasons[i]);
 		fail_at(KB_FAULT_BIT(linkat), 1, reasons[i]);
-		cr_assert_eq(publish(i, false, name), KB_PUBLISHED);
+		cr_assert_eq(publish(i, false, name), KB_PUBLISH_DONE);
 		check_text(name, "ours");
 	}
 	close_stage();
@@ -636,7 +636,7 @@ Test(stage, knows_its_own_file_when_the_answer_was_lost)
 	ctx.fs = &fs;
 	open_stage();
 	add_file(1, -1, NULL, "ours");
-	cr_assert_eq(publish(1, false, "ours"), KB_PUBLISHED);
+	cr_assert_eq(publish(1, false, "ours"), KB_PUBLISH_DONE);
 	close_stage();
 	check_text("ours", "ours");
 }
@@ -670,9 +670,9 @@ Test(stage, finish_syncs_every_directory_that_got_a_name)
 	add_entry(1);
 	add_entry(2);
 	add_file(3, -1, NULL, "x");
-	cr_assert_eq(publish(1, true, "a/b/c"), KB_PUBLISHED);
-	cr_assert_eq(publish(2, true, "a/b/d"), KB_PUBLISHED);
-	cr_assert_eq(publish(3, false, "e/f"), KB_PUBLISHED);
+	cr_assert_eq(publish(1, true, "a/b/c"), KB_PUBLISH_DONE);
+	cr_assert_eq(publish(2, true, "a/b/d"), KB_PUBLISH_DONE);
+	cr_assert_eq(publish(3, false, "e/f"), KB_PUBLISH_DONE);
 	kb_fault_start(&plan);
 	cr_assert_eq(kb_stage_finish(stage, false, &err), 0);
 	cr_assert_str_eq(order, "", "it was told not to");
@@ -686,7 +686,7 @@ Test(stage, finish_fails_where_the_disk_does)
 {
 	open_stage();
 	add_entry(1);
-	cr_assert_eq(publish(1, true, "key"), KB_PUBLISHED);
+	cr_assert_eq(publish(1, true, "key"), KB_PUBLISH_DONE);
 	fail_at(KB_FAULT_BIT(fsync), 1, EINVAL);
 	cr_assert_eq(kb_stage_finish(stage, true, &err), 0);
 	fail_at(KB_FAULT_BIT(fsync), 1, EIO);
@@ -699,7 +699,7 @@ Test(stage, a_cleanup_that_fails_is_a_warning)
 {
 	open_stage();
 	add_entry(1);
-	cr_assert_eq(publish(1, true, "key"), KB_PUBLISHED);
+	cr_assert_eq(publish(1, true, "key"), KB_PUBLISH_DONE);
 	cr_assert_eq(kb_stage_finish(stage, true, &err), 0);
 	/* The mark goes first, then the directory. */
 	fail_at(KB_FAULT_BIT(unlinkat), 2, EBUSY);
@@ -739,7 +739,7 @@ static void race(int start_fd)
 		add_entry(i);
 		if (kb_stage_publish(stage, i, true, key, &result, &err) < 0)
 			_exit(4);
-		if (result == KB_PLACE_OCCUPIED)
+		if (result == KB_PUBLISH_OCCUPIED)
 			_exit(5);
 	}
 	if (kb_stage_finish(stage, true, &err) < 0)
