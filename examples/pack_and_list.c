@@ -31,7 +31,6 @@ static int pack(const char *cache, const char *bundle,
 	struct kbundle_root root = {NULL, NULL, cache};
 	struct kbundle_pack_options options = KBUNDLE_PACK_OPTIONS_INIT;
 	kbundle_report *report = NULL;
-	struct kbundle_note note;
 	size_t i;
 	int r, exit_code;
 
@@ -44,8 +43,8 @@ static int pack(const char *cache, const char *bundle,
 		kbundle_report_free(report);
 		return fail(err);
 	}
-	for (i = 0; kbundle_report_note(report, i, &note) == 0; i++)
-		print_note(&note);
+	for (i = 0; i < kbundle_report_n_notes(report); i++)
+		print_note(kbundle_report_note(report, i));
 	exit_code = kbundle_report_exit(report);
 	kbundle_report_free(report);
 	return exit_code;
@@ -53,18 +52,21 @@ static int pack(const char *cache, const char *bundle,
 
 static int list(const char *bundle, struct kbundle_error *err)
 {
+	struct kbundle_reader_options options = KBUNDLE_READER_OPTIONS_INIT;
+	const struct kbundle_entry *entry;
 	kbundle_reader *reader = NULL;
-	struct kbundle_entry entry;
 	int r;
 
-	r = kbundle_reader_open(NULL, bundle, -1, NULL, &reader, err);
+	options.input = bundle;
+
+	r = kbundle_reader_open(NULL, &options, &reader, err);
 	if (r < 0)
 		return fail(err);
 	printf("%s\n", kbundle_reader_id(reader));
 	while ((r = kbundle_reader_next(reader, &entry, err)) > 0)
-		printf("%s/%s\t%s\t%s\t%" PRIu64 "\n", entry.root, entry.path,
-		       entry.name, entry.target ? entry.target : "-",
-		       entry.bytes);
+		printf("%s/%s\t%s\t%s\t%" PRIu64 "\n", entry->root, entry->path,
+		       entry->name, entry->target ? entry->target : "-",
+		       entry->bytes);
 	kbundle_reader_close(reader);
 	return r < 0 ? fail(err) : 0;
 }

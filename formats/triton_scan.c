@@ -45,8 +45,14 @@ static int leftover(struct scanner *s, const char *path, const char *file,
 			     reason, err);
 }
 
-/* Opens and lists a key's directory: 1 if that could be done, 0 if by now it
- * is gone or something else. */
+/* What became of an attempt to list a key's directory. */
+enum listed {
+	LISTED_GONE, /* by now it is gone, or something else */
+	LISTED,
+	LISTED_DENIED /* it may not be read */
+};
+
+/* Opens and lists a key's directory: an enum listed, or a code. */
 static int list_key(struct kb_ctx *ctx, int root_fd, const char *key,
 		    int *ret_fd, struct kb_listing *ret,
 		    struct kbundle_error *err)
@@ -57,21 +63,23 @@ static int list_key(struct kb_ctx *ctx, int root_fd, const char *key,
 	int r;
 
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP))
-		return 0;
+		return LISTED_GONE;
+	if (fd < 0 && (errno == EACCES || errno == EPERM))
+		return LISTED_DENIED;
 	if (fd < 0)
 		return kb_fail_errno(err, errno,
 				     "cannot open the directory of entry %s",
 				     key);
 	r = kb_list(ctx, fd, ret, key, &why);
 	if (r == KBUNDLE_E_NOTFOUND)
-		return 0;
+		return LISTED_GONE;
 	if (r < 0) {
 		if (err)
 			*err = why;
 		return r;
 	}
 	*ret_fd = kb_take_fd(&fd);
-	return 1;
+	return LISTED;
 }
 
 static bool is_part(const struct kb_dirent *file)
@@ -206,9 +214,13 @@ static int scan_key(struct scanner *s, const char *key,
 	r = list_key(s->ctx, s->root_fd, key, &fd, &s->files, err);
 	if (r < 0)
 		return r;
-	if (r == 0)
+	if (r == LISTED_GONE)
 		return leftover(s, key, NULL, "vanished while it was looked at",
 				err);
+	/* One that others made unreadable must not cost the rest. */
+	if (r == LISTED_DENIED)
+		return s->sink->note(s->sink, KBUNDLE_COUNT_DAMAGED, key, NULL,
+				     "cannot be read: permission denied", err);
 	shape_of_listing(&shape, &s->files);
 	if (kb_triton_shape_check(&shape, s->options->host_code, false, NULL))
 		return note_shape(s, fd, key, &shape, err);
@@ -268,8 +280,8 @@ static int bid_on_key(struct kb_ctx *ctx, int root_fd, const char *key,
 	struct kb_triton_shape shape;
 	int r = list_key(ctx, root_fd, key, &fd, files, err);
 
-	if (r <= 0)
-		return r;
+	if (r != LISTED)
+		return r < 0 ? r : 0;
 	shape_of_listing(&shape, files);
 	if (shape.group || shape.autotune)
 		*ret = BID_GROUP;

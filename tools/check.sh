@@ -6,7 +6,7 @@
 # and exits 1 if there was any.
 #
 #   tools/check.sh                  source rules; and those on a build, if
-#                                   build/release is there
+#                                   build/release is there and not old
 #   tools/check.sh --build DIR      the build in DIR must be there
 #   tools/check.sh --clean-tree     also: git sees no changed or untracked file
 set -Eeuo pipefail
@@ -474,8 +474,13 @@ take_scripts() {
 		sort -u >>"$faults"
 }
 
-if [ -z "$build" ] && [ -f build/release/src/libkbundle.so ]; then
-	build=build/release
+so=build/release/src/libkbundle.so
+if [ -z "$build" ] && [ -f $so ]; then
+	if [ -z "$(find src formats include cmake -newer $so -print -quit)" ]; then
+		build=build/release
+	else
+		echo "tools/check.sh: build/release is older than the sources"
+	fi
 elif [ -n "$build" ] && [ ! -f "$build/src/libkbundle.so" ]; then
 	fault "$build:0" build "there is no libkbundle.so in its src/"
 	build=

@@ -5,11 +5,11 @@
 #
 #   tools/test.sh [--werror] [--strict] [--labels REGEX] [PRESET]
 #
-#   PRESET          release (default), asan, tsan or coverage
+#   PRESET          release (default), asan, tsan, fuzz or coverage
 #   --werror        warnings of the compiler are errors
 #   --strict        skipped tests are failures (tools/test-summary.py)
 #   --labels REGEX  only tests with such a label: unit, fault, prop, thread,
-#                   cli, real, install, house
+#                   cli, real, install, house, fuzz
 #
 # Reports, and the logs of sanitizers, are left in build/PRESET/reports.
 set -euo pipefail

@@ -18,10 +18,12 @@
  *            takes a `struct kbundle_error *` (may be NULL) last. It is
  *            untouched on success and never allocates.
  * Ownership  `ret_*` outputs are owned by the caller and freed with the
- *            function named at them. `const T *` results are borrowed and live
- *            as long as what they were asked of.
+ *            function named at them. `const T *` results, in `ret_*` too, are
+ *            borrowed and live as long as what they were asked of, if nothing
+ *            else is said. They may grow new members at their end.
  * Options    Start with `size`, set by the *_INIT macros. Zero means default.
- *            A longer struct whose unknown tail is not zero is refused.
+ *            A longer struct whose unknown tail is not zero is refused. They
+ *            are read during the call only.
  * Threads    No global state. Different handles may be used from different
  *            threads at once; one handle by one thread at a time. A call may
  *            start worker threads of its own and ends them before it returns.
@@ -118,14 +120,17 @@ enum kbundle_log_level {
 typedef void (*kbundle_log_fn)(void *data, int level, const char *line);
 
 struct kbundle_progress {
-	const char *phase; /* "scan", "pack", "read", "verify", "publish", … */
+	/* "extract" (an archive, before a scan), "scan", "pack", "inspect",
+	 * "unpack", "verify", "cat"; "wait": a signal came while input or
+	 * output stood still, and nothing is counted. */
+	const char *phase;
 	uint64_t entries_done, entries_total;
 	uint64_t bytes_done, bytes_total; /* total 0: not known */
 };
 
 /* Called on the calling thread at most ten times a second and once at the end
- * of a phase. A non-zero return cancels: the call rolls back and returns
- * KBUNDLE_E_CANCELLED. */
+ * of a phase. A non-zero return cancels: the call returns
+ * KBUNDLE_E_CANCELLED, and leaves what any other error would leave. */
 typedef int (*kbundle_progress_fn)(void *data,
 				   const struct kbundle_progress *progress);
 
@@ -164,7 +169,8 @@ struct kbundle_limits {
 
 /* ---- roots and selection ---------------------------------------------- */
 
-/* A cache directory. */
+/* A cache: given to a call, or one that it worked on (then all is set, and the
+ * path is absolute). */
 struct kbundle_root {
 	const char *name;   /* root's name in the bundle; NULL: its format's */
 	const char *format; /* "triton"; NULL: found out by looking */
@@ -223,27 +229,30 @@ struct kbundle_note {
 	const char *reason; /* one sentence */
 };
 
+/* The counter count of enum kbundle_count; 0 where there is none. */
 KBUNDLE_API uint64_t kbundle_report_count(const kbundle_report *report,
 					  int count);
 /* "entries", "damaged", …: the name of a counter as in JSON. NULL: none. */
 KBUNDLE_API const char *kbundle_count_name(int count);
-KBUNDLE_API size_t kbundle_report_notes(const kbundle_report *report);
-/* Note number i, borrowed. Returns 0, or KBUNDLE_E_INVALID. */
-KBUNDLE_API int kbundle_report_note(const kbundle_report *report, size_t i,
-				    struct kbundle_note *ret_note);
+/* How many notes there are; and note number i, or NULL. */
+KBUNDLE_API size_t kbundle_report_n_notes(const kbundle_report *report);
+KBUNDLE_API const struct kbundle_note *
+kbundle_report_note(const kbundle_report *report, size_t i);
 /* "sha256:<64 hex>", or "" where there is no bundle. */
 KBUNDLE_API const char *kbundle_report_id(const kbundle_report *report);
-/* Roots that the call worked on: name and (absolute) path; borrowed. */
-KBUNDLE_API size_t kbundle_report_roots(const kbundle_report *report);
-KBUNDLE_API int kbundle_report_root(const kbundle_report *report, size_t i,
-				    struct kbundle_root *ret_root);
-/* 0, or 5 where the call was done in part (docs/errors.md). */
+/* How many caches the call worked on; and number i of them, or NULL. */
+KBUNDLE_API size_t kbundle_report_n_roots(const kbundle_report *report);
+KBUNDLE_API const struct kbundle_root *
+kbundle_report_root(const kbundle_report *report, size_t i);
+/* The program's exit code: 0; 5 where the call was done in part; 4 where there
+ * was nothing to do (docs/errors.md). */
 KBUNDLE_API int kbundle_report_exit(const kbundle_report *report);
 /* One JSON document, docs/schema/report.schema.json. Free with kbundle_free().
  * Codes: NOMEM. */
 KBUNDLE_API int
 kbundle_report_to_json(const kbundle_report *report, char **ret_json,
 		       struct kbundle_error *err) KBUNDLE_MUST_CHECK;
+/* Frees a report and everything that was borrowed from it. NULL is fine. */
 KBUNDLE_API void kbundle_report_free(kbundle_report *report);
 
 /* ---- pack ------------------------------------------------------------- */
@@ -274,8 +283,9 @@ struct kbundle_pack_options {
  * nothing is written to output_fd before packing succeeded. Damaged entries
  * are left out whole and named in the report (exit 5).
  * ret_report: owned, kbundle_report_free(); NULL if not wanted; set also where
- * the result is KBUNDLE_E_EMPTY, to tell why.
- * Codes: INVALID, NOMEM, IO, NOTFOUND, LIMIT, EMPTY, UNSUPPORTED, CANCELLED.
+ * the result is KBUNDLE_E_EMPTY, to tell why; untouched on any other error.
+ * Codes: INVALID, NOMEM, IO, NOTFOUND, EXISTS, LIMIT, EMPTY, UNSUPPORTED,
+ * CANCELLED, INTERNAL.
  */
 KBUNDLE_API int kbundle_pack(const struct kbundle_env *env,
 			     const struct kbundle_pack_options *options,
@@ -296,6 +306,11 @@ enum kbundle_validate {
 	KBUNDLE_VALIDATE_NONE
 };
 
+enum kbundle_publish {
+	KBUNDLE_PUBLISH_DEFAULT = 0, /* all, once everything is staged */
+	KBUNDLE_PUBLISH_ENTRY	     /* each as it is ready; needs expect */
+};
+
 struct kbundle_unpack_options {
 	size_t size;
 	const char *input; /* a bundle file; NULL: read input_fd to its end */
@@ -309,23 +324,28 @@ struct kbundle_unpack_options {
 	const char *expect; /* "sha256:<hex>": the only bundle to accept */
 	int sync;	    /* enum kbundle_sync */
 	int validate;	    /* enum kbundle_validate */
-	int publish_entry; /* publish each entry as it is ready; needs expect */
+	int publish;	    /* enum kbundle_publish */
+	int host_code; /* take host extensions (.so), which run in the process
+			*/
 	const struct kbundle_selection *selection;
 	const struct kbundle_limits *limits;
 };
 #define KBUNDLE_UNPACK_OPTIONS_INIT                                            \
 	{                                                                      \
 		sizeof(struct kbundle_unpack_options), 0, -1, 0, 0, 0, 0, 0,   \
-			0, 0, 0, 0                                             \
+			0, 0, 0, 0, 0                                          \
 	}
 
 /*
  * Unpacks a bundle. Everything asked for is read, verified, validated, staged
  * and flushed before the first entry is published; each is published by one
  * rename onto an absent or empty place. What others published is never
- * changed. On any error nothing was published and the staging is removed.
- * Codes: INVALID, NOMEM, IO, NOTFOUND, FORMAT, VERSION, LIMIT, DIGEST, EMPTY,
- * CANCELLED.
+ * changed. An error before that leaves nothing published. One that comes while
+ * entries are published, and any with KBUNDLE_PUBLISH_ENTRY, leaves those that
+ * were published so far, each whole. The staging is removed in any case.
+ * ret_report: as at kbundle_pack().
+ * Codes: INVALID, NOMEM, IO, NOTFOUND, EXISTS, FORMAT, VERSION, LIMIT, DIGEST,
+ * EMPTY, UNSUPPORTED, CANCELLED, INTERNAL.
  */
 KBUNDLE_API int kbundle_unpack(const struct kbundle_env *env,
 			       const struct kbundle_unpack_options *options,
@@ -354,7 +374,10 @@ struct kbundle_verify_options {
  * Reads the whole bundle and checks everything that unpack checks; writes
  * nothing. With roots, also reads those live caches, puts tokens in the place
  * of their paths, and compares: what differs or is missing is named (exit 5).
- * Codes: as kbundle_unpack().
+ * ret_report: owned, kbundle_report_free(); NULL if not wanted; untouched on
+ * an error.
+ * Codes: INVALID, NOMEM, IO, NOTFOUND, FORMAT, VERSION, LIMIT, DIGEST,
+ * UNSUPPORTED, CANCELLED, INTERNAL.
  */
 KBUNDLE_API int kbundle_verify(const struct kbundle_env *env,
 			       const struct kbundle_verify_options *options,
@@ -365,7 +388,28 @@ KBUNDLE_API int kbundle_verify(const struct kbundle_env *env,
 
 typedef struct kbundle_reader kbundle_reader;
 
-/* One entry, borrowed from the reader or the inspection until its next step. */
+struct kbundle_reader_options {
+	size_t size;
+	const char *input; /* a bundle file; NULL: input_fd, maybe a pipe */
+	int input_fd;
+	const char *expect; /* "sha256:<hex>": the only bundle to accept */
+	const struct kbundle_selection *selection; /* what next gives */
+	const struct kbundle_limits *limits;
+};
+#define KBUNDLE_READER_OPTIONS_INIT                                            \
+	{                                                                      \
+		sizeof(struct kbundle_reader_options), 0, -1, 0, 0, 0          \
+	}
+
+/* A root of a bundle. */
+struct kbundle_bundle_root {
+	const char *name;
+	const char *format;
+	const char *token; /* stands in its files in the place of a path */
+};
+
+/* One entry, borrowed until the next step of the reader, or for the call of
+ * the inspection. */
 struct kbundle_entry {
 	const char *root; /* name of its root */
 	const char *path; /* below the root */
@@ -387,38 +431,51 @@ struct kbundle_file {
 
 /*
  * Opens a bundle and checks its manifest (all of it: form, order, limits,
- * names). input NULL: input_fd, which may be a pipe. Payload is not read.
- * Codes: NOMEM, IO, NOTFOUND, FORMAT, VERSION, LIMIT.
+ * names). Payload is not read. ret_reader: owned, kbundle_reader_close(). An
+ * input_fd stays the caller's, and open as long as the reader.
+ * Codes: INVALID, NOMEM, IO, NOTFOUND, FORMAT, VERSION, LIMIT, DIGEST,
+ * CANCELLED, INTERNAL.
  */
 KBUNDLE_API int
-kbundle_reader_open(const struct kbundle_env *env, const char *input,
-		    int input_fd, const struct kbundle_limits *limits,
+kbundle_reader_open(const struct kbundle_env *env,
+		    const struct kbundle_reader_options *options,
 		    kbundle_reader **ret_reader,
 		    struct kbundle_error *err) KBUNDLE_MUST_CHECK;
+/* Frees the reader and everything that was borrowed from it. NULL is fine. */
 KBUNDLE_API void kbundle_reader_close(kbundle_reader *reader);
 
+/* "sha256:<64 hex>". */
 KBUNDLE_API const char *kbundle_reader_id(const kbundle_reader *reader);
-KBUNDLE_API uint64_t kbundle_reader_entries(const kbundle_reader *reader);
-KBUNDLE_API size_t kbundle_reader_roots(const kbundle_reader *reader);
-/* Name and format of root i; `path` is its token. */
-KBUNDLE_API int kbundle_reader_root(const kbundle_reader *reader, size_t i,
-				    struct kbundle_root *ret_root);
-
-/* Steps to the next entry: 1 with *ret_entry set, 0 at the end, or a code.
- * After the end the next call starts again. */
-KBUNDLE_API int
-kbundle_reader_next(kbundle_reader *reader, struct kbundle_entry *ret_entry,
-		    struct kbundle_error *err) KBUNDLE_MUST_CHECK;
-/* File i of the current entry. Codes: INVALID. */
-KBUNDLE_API int kbundle_reader_file(const kbundle_reader *reader, size_t i,
-				    struct kbundle_file *ret_file);
+/* How many entries the bundle has, selected or not. */
+KBUNDLE_API uint64_t kbundle_reader_n_entries(const kbundle_reader *reader);
+/* How many roots the bundle has; and root number i, or NULL. */
+KBUNDLE_API size_t kbundle_reader_n_roots(const kbundle_reader *reader);
+KBUNDLE_API const struct kbundle_bundle_root *
+kbundle_reader_root(const kbundle_reader *reader, size_t i);
 
 /*
- * Writes one file of the bundle to a descriptor, after its hash was checked.
- * member: "<root>/<entry>/<file>" as in the tar. root_path NULL: the stored
- * bytes, token and all; else tokens are expanded to that absolute path. Only
- * the frames that hold the file are read (from a pipe, everything).
- * Codes: NOTFOUND, and those of unpack.
+ * Steps to the next entry that the selection takes (`slim` is without meaning
+ * here): 1 with *ret_entry set, 0 with NULL there at the end, or a code. After
+ * the end or an error the next call starts again.
+ * Codes: those of kbundle_reader_open().
+ */
+KBUNDLE_API int
+kbundle_reader_next(kbundle_reader *reader,
+		    const struct kbundle_entry **ret_entry,
+		    struct kbundle_error *err) KBUNDLE_MUST_CHECK;
+/* File number i of the entry that was stepped to, borrowed until the next
+ * step; or NULL. */
+KBUNDLE_API const struct kbundle_file *
+kbundle_reader_file(const kbundle_reader *reader, size_t i);
+
+/*
+ * Writes one file of the bundle, selected or not, to a descriptor, after its
+ * hash was checked. member: "<root>/<entry>/<file>" as in the tar. root_path
+ * NULL: the stored bytes, token and all; else tokens are expanded to that
+ * path, made absolute. Only the frames of the file's entry are read; from a
+ * pipe everything, so it gives one file. A listing starts again after it.
+ * Codes: INVALID, NOMEM, IO, NOTFOUND, FORMAT, LIMIT, DIGEST, CANCELLED,
+ * INTERNAL.
  */
 KBUNDLE_API int
 kbundle_reader_cat(kbundle_reader *reader, const char *member,
@@ -446,6 +503,8 @@ struct kbundle_inspect_options {
 /*
  * Reads cache directories as pack would and says what it would take, and what
  * is left over, left out or damaged, and why. Writes nothing.
+ * ret_report: owned, kbundle_report_free(); NULL if not wanted; untouched on
+ * an error.
  * Codes: as kbundle_pack(), without EMPTY.
  */
 KBUNDLE_API int kbundle_inspect(const struct kbundle_env *env,

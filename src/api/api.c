@@ -121,6 +121,9 @@ int kbundle_unpack(const struct kbundle_env *env,
 		r = check_range("validate", (uint64_t)options.validate, 0,
 				KBUNDLE_VALIDATE_NONE, err);
 	if (r == 0)
+		r = check_range("publish", (uint64_t)options.publish, 0,
+				KBUNDLE_PUBLISH_ENTRY, err);
+	if (r == 0)
 		r = kb_report_new("unpack", &report, err);
 	if (r == 0)
 		r = kb_unpack(&ctx, &options, report, err);

@@ -5,14 +5,20 @@
 
 #include <kbundle/kbundle.h>
 
-int kbundle_reader_open(const struct kbundle_env *env, const char *input,
-			int input_fd, const struct kbundle_limits *limits,
+int kbundle_reader_open(const struct kbundle_env *env,
+			const struct kbundle_reader_options *user_options,
 			struct kbundle_reader **ret_reader,
 			struct kbundle_error *err)
 {
+	struct kbundle_reader_options options;
+	int r = kb_options_copy(&options, sizeof(options), user_options,
+				"reader options", err);
+
+	if (r < 0)
+		return r;
 	if (!ret_reader)
 		return kb_fail(err, KBUNDLE_E_INVALID, "ret_reader is NULL");
-	return kb_reader_open(env, input, input_fd, limits, ret_reader, err);
+	return kb_reader_open(env, &options, ret_reader, err);
 }
 
 void kbundle_reader_close(struct kbundle_reader *reader)
@@ -25,33 +31,35 @@ const char *kbundle_reader_id(const struct kbundle_reader *reader)
 	return kb_reader_id(reader);
 }
 
-uint64_t kbundle_reader_entries(const struct kbundle_reader *reader)
+uint64_t kbundle_reader_n_entries(const struct kbundle_reader *reader)
 {
-	return kb_reader_entries(reader);
+	return kb_reader_n_entries(reader);
 }
 
-size_t kbundle_reader_roots(const struct kbundle_reader *reader)
+size_t kbundle_reader_n_roots(const struct kbundle_reader *reader)
 {
-	return kb_reader_roots(reader);
+	return kb_reader_n_roots(reader);
 }
 
-int kbundle_reader_root(const struct kbundle_reader *reader, size_t i,
-			struct kbundle_root *ret_root)
+const struct kbundle_bundle_root *
+kbundle_reader_root(const struct kbundle_reader *reader, size_t i)
 {
-	return kb_reader_root(reader, i, ret_root);
+	return kb_reader_root(reader, i);
 }
 
 int kbundle_reader_next(struct kbundle_reader *reader,
-			struct kbundle_entry *ret_entry,
+			const struct kbundle_entry **ret_entry,
 			struct kbundle_error *err)
 {
+	if (!ret_entry)
+		return kb_fail(err, KBUNDLE_E_INVALID, "ret_entry is NULL");
 	return kb_reader_next(reader, ret_entry, err);
 }
 
-int kbundle_reader_file(const struct kbundle_reader *reader, size_t i,
-			struct kbundle_file *ret_file)
+const struct kbundle_file *
+kbundle_reader_file(const struct kbundle_reader *reader, size_t i)
 {
-	return kb_reader_file(reader, i, ret_file);
+	return kb_reader_file(reader, i);
 }
 
 int kbundle_reader_cat(struct kbundle_reader *reader, const char *member,

@@ -82,7 +82,7 @@ int kb_json_decode(const struct kb_json *json,
 bool kb_json_equals(const struct kb_json *json,
 		    const struct kb_json_token *token, const char *text);
 
-/* An integer token (no fraction, no exponent) within ±2^53. */
+/* An integer token (no fraction, no exponent) within ±(2^53 - 1). */
 bool kb_json_integer(const struct kb_json *json,
 		     const struct kb_json_token *token, int64_t *ret);
 

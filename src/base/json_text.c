@@ -16,7 +16,7 @@
 
 #include <string.h>
 
-#define EXACT_MAX ((int64_t)1 << 53)
+#define EXACT_MAX (((int64_t)1 << 53) - 1)
 
 static const char hex_digits[] = "0123456789abcdef";
 

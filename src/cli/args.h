@@ -32,7 +32,7 @@ struct kb_args {
 
 	/* unpack and verify */
 	const char *as, *expect;
-	int sync, validate, publish_entry;
+	int sync, validate, publish;
 
 	/* cat */
 	const char *root;

@@ -32,6 +32,7 @@ void kb_cancel_install(void)
 {
 	install(SIGINT);
 	install(SIGTERM);
+	install(SIGHUP);
 }
 
 int kb_cancel_signal(void)

@@ -7,10 +7,6 @@
 #include "out.h"
 #include "verb.h"
 
-#include "../base/error.h"
-#include "../base/path.h"
-
-#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -49,8 +45,7 @@ static bool is_member(const char *member, const struct kbundle_entry *entry,
 static int describe(const struct kb_args *args, kbundle_reader *reader,
 		    struct kb_document *document, struct kbundle_error *err)
 {
-	struct kbundle_entry entry;
-	struct kbundle_file file;
+	const struct kbundle_entry *entry;
 	int r;
 
 	kb_document_object(document, NULL);
@@ -58,20 +53,20 @@ static int describe(const struct kb_args *args, kbundle_reader *reader,
 	kb_document_string(document, "id", kbundle_reader_id(reader));
 	kb_document_array(document, "members");
 	while ((r = kbundle_reader_next(reader, &entry, err)) > 0) {
-		for (size_t i = 0; i < entry.n_files; i++) {
-			if (kbundle_reader_file(reader, i, &file) < 0)
-				break;
+		for (size_t i = 0; i < entry->n_files; i++) {
+			const struct kbundle_file *file =
+				kbundle_reader_file(reader, i);
+
 			for (size_t m = 1; m < args->n_operands; m++) {
-				if (!is_member(args->operands[m], &entry,
-					       &file))
+				if (!is_member(args->operands[m], entry, file))
 					continue;
 				kb_document_object(document, NULL);
 				kb_document_string(document, "member",
 						   args->operands[m]);
 				kb_document_number(document, "size",
-						   (int64_t)file.size);
+						   (int64_t)file->size);
 				kb_document_string(document, "sha256",
-						   file.sha256);
+						   file->sha256);
 				kb_document_end(document);
 			}
 		}
@@ -83,36 +78,23 @@ static int describe(const struct kb_args *args, kbundle_reader *reader,
 	return kb_document_finish(document, err);
 }
 
-/* The directory that --root names, absolute and clean. */
-static int absolute_root(const char *root, char **ret,
-			 struct kbundle_error *err)
-{
-	KB_AUTO_FREE char *cwd = get_current_dir_name();
-
-	if (!cwd)
-		return kb_fail_errno(err, errno, "current directory");
-	*ret = kb_path_absolute(cwd, root);
-	return *ret ? 0 : kb_fail_nomem(err);
-}
-
 static int cat(const struct kb_args *args, struct kb_out *out,
 	       struct kb_document *document, struct kbundle_error *err)
 {
 	KB_AUTO(kbundle_reader_close) kbundle_reader *reader = NULL;
-	KB_AUTO_FREE char *root = NULL;
+	const struct kbundle_reader_options reading = {
+		.size = sizeof(reading),
+		.input = kb_args_input(args->operands[0]),
+		.input_fd = STDIN_FILENO,
+		.limits = &args->limits,
+	};
 	struct kbundle_env env = kb_out_env(out, args);
-	int r = 0;
+	int r = kbundle_reader_open(&env, &reading, &reader, err);
 
-	if (args->root)
-		r = absolute_root(args->root, &root, err);
-	if (r < 0)
-		return r;
-	r = kbundle_reader_open(&env, kb_args_input(args->operands[0]),
-				STDIN_FILENO, &args->limits, &reader, err);
 	if (r == 0 && out->document)
 		r = describe(args, reader, document, err);
 	for (size_t i = 1; r == 0 && i < args->n_operands; i++)
-		r = kbundle_reader_cat(reader, args->operands[i], root,
+		r = kbundle_reader_cat(reader, args->operands[i], args->root,
 				       STDOUT_FILENO, err);
 	return r;
 }

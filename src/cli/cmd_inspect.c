@@ -159,27 +159,27 @@ static void print_targets(const struct inspection *in)
 	print_sum(in->out->results, "all", &in->sum);
 }
 
-static void print_root(const struct kb_out *out,
-		       const struct kbundle_root *root, const char *what)
+/* where: "token" of a bundle's root, "at" of a cache's. */
+static void print_root(const struct kb_out *out, const char *name,
+		       const char *format, const char *where, const char *path)
 {
-	struct kb_shown path;
+	struct kb_shown shown;
 
 	if (!out->results || out->quiet)
 		return;
-	fprintf(out->results, "root %s: %s, %s %s\n", root->name,
-		root->format ? root->format : "unknown format", what,
-		kb_show(&path, root->path));
+	fprintf(out->results, "root %s: %s, %s %s\n", name, format, where,
+		kb_show(&shown, path));
 }
 
 /* ---- JSON ---- */
 
-static void put_root(struct kb_document *document,
-		     const struct kbundle_root *root, const char *path_key)
+static void put_root(struct kb_document *document, const char *name,
+		     const char *format, const char *path_key, const char *path)
 {
 	kb_document_object(document, NULL);
-	kb_document_string(document, "name", root->name);
-	kb_document_string(document, "format", root->format);
-	kb_document_string(document, path_key, root->path);
+	kb_document_string(document, "name", name);
+	kb_document_string(document, "format", format);
+	kb_document_string(document, path_key, path);
 	kb_document_end(document);
 }
 
@@ -236,15 +236,19 @@ static int read_bundle(struct inspection *in, const struct kb_args *args,
 		       kbundle_reader **ret_reader, struct kbundle_error *err)
 {
 	struct kbundle_env env = kb_out_env(in->out, args);
-	struct kbundle_entry entry;
-	int r;
+	const struct kbundle_reader_options reading = {
+		.size = sizeof(reading),
+		.input = kb_args_input(args->operands[0]),
+		.input_fd = STDIN_FILENO,
+		.limits = &args->limits,
+	};
+	const struct kbundle_entry *entry;
+	int r = kbundle_reader_open(&env, &reading, ret_reader, err);
 
-	r = kbundle_reader_open(&env, kb_args_input(args->operands[0]),
-				STDIN_FILENO, &args->limits, ret_reader, err);
 	if (r < 0)
 		return r;
 	while ((r = kbundle_reader_next(*ret_reader, &entry, err)) > 0) {
-		if (inspection_add(in, &entry, *ret_reader) < 0)
+		if (inspection_add(in, entry, *ret_reader) < 0)
 			return kb_fail_nomem(err);
 	}
 	return r;
@@ -265,13 +269,13 @@ static int inspect_bundle(struct inspection *in, const struct kb_args *args,
 	begin_document(&document, "bundle", kbundle_reader_id(reader));
 	if (out->results && !out->quiet)
 		fprintf(out->results, "%s\n", kbundle_reader_id(reader));
-	for (size_t i = 0; i < kbundle_reader_roots(reader); i++) {
-		struct kbundle_root root;
+	for (size_t i = 0; i < kbundle_reader_n_roots(reader); i++) {
+		const struct kbundle_bundle_root *root =
+			kbundle_reader_root(reader, i);
 
-		if (kbundle_reader_root(reader, i, &root) < 0)
-			break;
-		print_root(out, &root, "token");
-		put_root(&document, &root, "token");
+		print_root(out, root->name, root->format, "token", root->token);
+		put_root(&document, root->name, root->format, "token",
+			 root->token);
 	}
 	kb_document_end(&document);
 	print_targets(in);
@@ -292,13 +296,13 @@ static int finish_cache(struct inspection *in, const kbundle_report *report,
 	int r;
 
 	begin_document(&document, "directory", NULL);
-	for (size_t i = 0; i < kbundle_report_roots(report); i++) {
-		struct kbundle_root root;
+	for (size_t i = 0; i < kbundle_report_n_roots(report); i++) {
+		const struct kbundle_root *root =
+			kbundle_report_root(report, i);
 
-		if (kbundle_report_root(report, i, &root) < 0)
-			break;
-		print_root(out, &root, "at");
-		put_root(&document, &root, "path");
+		print_root(out, root->name, root->format, "at", root->path);
+		put_root(&document, root->name, root->format, "path",
+			 root->path);
 	}
 	kb_document_end(&document);
 	print_targets(in);

@@ -21,8 +21,8 @@ static const struct kb_opt_choice sync_choices[] = {
 };
 
 static const struct kb_opt_choice publish_choices[] = {
-	{"all", 0},
-	{"entry", 1},
+	{"all", KBUNDLE_PUBLISH_DEFAULT},
+	{"entry", KBUNDLE_PUBLISH_ENTRY},
 	{NULL, 0},
 };
 
@@ -45,6 +45,11 @@ static const struct kb_opt options[] = {
 	 .type = KB_OPT_CHOICE,
 	 .choices = sync_choices,
 	 AT(sync)},
+	{.name = "host-code",
+	 .help = "take host extensions (.so) too: code that runs in\n"
+		 "the process of the framework",
+	 .type = KB_OPT_FLAG,
+	 AT(host_code)},
 	{.name = "validate",
 	 .argument = "MODE",
 	 .help = "look into binaries: structure (default), none",
@@ -57,7 +62,7 @@ static const struct kb_opt options[] = {
 		 "entry: each when it is ready; needs --expect",
 	 .type = KB_OPT_CHOICE,
 	 .choices = publish_choices,
-	 AT(publish_entry)},
+	 AT(publish)},
 	{.name = "slim",
 	 .help = "write only the files that a hit needs",
 	 .type = KB_OPT_FLAG,
@@ -79,19 +84,18 @@ static bool is_given(const struct kb_roots *roots, const char *name)
 static void print_roots(const struct kb_out *out, const struct kb_roots *given,
 			const kbundle_report *report)
 {
-	size_t n = kbundle_report_roots(report);
+	size_t n = kbundle_report_n_roots(report);
 
 	if (!out->results || out->quiet)
 		return;
 	for (size_t i = 0; i < n; i++) {
-		struct kbundle_root root;
+		const struct kbundle_root *root =
+			kbundle_report_root(report, i);
 		struct kb_shown path;
 
-		if (kbundle_report_root(report, i, &root) < 0 || !root.path)
-			continue;
-		fprintf(out->results, "%s: %s%s\n", root.name,
-			kb_show(&path, root.path),
-			is_given(given, root.name)
+		fprintf(out->results, "%s: %s%s\n", root->name,
+			kb_show(&path, root->path),
+			is_given(given, root->name)
 				? ""
 				: " (default place of its format)");
 	}
@@ -122,7 +126,8 @@ static int run(struct kb_args *args, struct kbundle_error *err)
 		.expect = args->expect,
 		.sync = args->sync,
 		.validate = args->validate,
-		.publish_entry = args->publish_entry,
+		.host_code = args->host_code,
+		.publish = args->publish,
 		.selection = &selection,
 		.limits = &args->limits,
 	};

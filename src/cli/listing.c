@@ -25,16 +25,15 @@ static void put_files(struct kb_document *document,
 {
 	kb_document_array(document, "files");
 	for (size_t i = 0; i < n; i++) {
-		struct kbundle_file file;
+		const struct kbundle_file *file =
+			kbundle_reader_file(reader, i);
 
-		if (kbundle_reader_file(reader, i, &file) < 0)
-			break;
 		kb_document_object(document, NULL);
-		kb_document_string(document, "name", file.name);
-		kb_document_number(document, "size", (int64_t)file.size);
-		kb_document_string(document, "sha256", file.sha256);
+		kb_document_string(document, "name", file->name);
+		kb_document_number(document, "size", (int64_t)file->size);
+		kb_document_string(document, "sha256", file->sha256);
 		kb_document_number(document, "rewrites",
-				   (int64_t)file.n_rewrites);
+				   (int64_t)file->n_rewrites);
 		kb_document_end(document);
 	}
 	kb_document_end(document);

@@ -133,17 +133,15 @@ static void format_note(char *text, size_t size,
 void kb_out_notes(struct kb_out *out, const kbundle_report *report,
 		  bool leftovers)
 {
-	size_t n = kbundle_report_notes(report);
+	size_t n = kbundle_report_n_notes(report);
 
 	for (size_t i = 0; i < n; i++) {
-		struct kbundle_note note;
-		enum where where;
+		const struct kbundle_note *note =
+			kbundle_report_note(report, i);
+		enum where where = note_goes(note);
 		char text[2048];
 
-		if (kbundle_report_note(report, i, &note) < 0)
-			return;
-		where = note_goes(&note);
-		format_note(text, sizeof(text), &note);
+		format_note(text, sizeof(text), note);
 		if (where == ALWAYS)
 			say(out, "%s", text);
 		else if (out->results &&

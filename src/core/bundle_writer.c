@@ -335,13 +335,10 @@ int kb_bundle_writer_entry(struct kb_bundle_writer *writer,
 	}
 	if (r == 0)
 		r = end_entry(writer, entry, err);
-	kb_buf_clear(&writer->line);
 	if (r == 0)
-		r = kb_entry_format(entry, &writer->line, err);
-	if (r == 0)
-		r = kb_write(writer->ctx, writer->lines_fd, writer->line.data,
-			     writer->line.len, "spool file", err);
-	writer->lines_bytes += writer->line.len;
+		r = kb_write(writer->ctx, writer->lines_fd, loaded->line.data,
+			     loaded->line.len, "spool file", err);
+	writer->lines_bytes += loaded->line.len;
 	writer->header.entries++;
 	writer->header.files += entry->n_files;
 	return r < 0 ? r
@@ -447,7 +444,6 @@ static int write_bundle(struct kb_bundle_writer *writer, int fd,
 {
 	KB_AUTO(kb_seektable_release) struct kb_seektable table = {0};
 	KB_AUTO(kb_buf_release) struct kb_buf tail;
-	uint64_t content = 0;
 	int r;
 
 	kb_buf_init(&tail, SIZE_MAX / 2);
@@ -463,12 +459,9 @@ static int write_bundle(struct kb_bundle_writer *writer, int fd,
 	if (r < 0)
 		return r;
 	writer->bundle_bytes = tail.len;
-	for (size_t i = 0; i < table.n; i++) {
+	for (size_t i = 0; i < table.n; i++)
 		writer->bundle_bytes += table.frames[i].stored_bytes;
-		content += table.frames[i].content_bytes;
-	}
-	r = kb_ratio_check(writer->options.limits, content,
-			   writer->bundle_bytes, err);
+	r = kb_ratio_check_frames(writer->options.limits, &table, err);
 	if (r < 0)
 		return r;
 	return kb_write(writer->ctx, fd, tail.data, tail.len, "the bundle",

@@ -8,6 +8,7 @@
 #include "consume.h"
 
 #include "../base/error.h"
+#include "../base/keyset.h"
 #include "feeder.h"
 #include "limits.h"
 #include "walk_manifest.h"
@@ -229,10 +230,17 @@ static int take_entry(struct consumption *in, uint64_t index, const char *line,
 {
 	KB_AUTO(entry_job_free) struct entry_job *job = calloc(1, sizeof(*job));
 	uint64_t end = in->payload_pos + in->survey->tar_bytes[index];
+	uint64_t print[2];
 	int r = 0;
 
 	if (!job)
 		return kb_fail_nomem(err);
+	/* Whoever can write the file may change it between the two walks. */
+	kb_keyset_fingerprint(in->survey->secret, line, len, print);
+	if (memcmp(print, in->survey->prints[index].value, sizeof(print)) != 0)
+		return kb_fail(
+			err, KBUNDLE_E_DIGEST,
+			"the manifest changed while the bundle was read");
 	job->job.run = run_entry;
 	job->in = in;
 	job->index = index;

@@ -124,10 +124,10 @@ static int submit(struct kb_feeder *feeder, struct kbundle_error *err)
 	if (feeder->at_end)
 		return 0;
 	feeder->next++;
-	feeder->content += frame->content_bytes;
 	if (source->is_stream)
-		r = kb_ratio_check(&feeder->survey->limits, feeder->content,
-				   source->bytes, err);
+		r = kb_ratio_check(&feeder->survey->limits,
+				   source->content_bytes, source->stored_bytes,
+				   err);
 	if (r == 0)
 		kb_lane_submit(feeder->lane, &kb_take(frame)->job);
 	return r;

@@ -37,7 +37,6 @@ struct kb_feeder {
 	const uint8_t *needed; /* bit per frame; NULL: all */
 	size_t next;	       /* frame to submit */
 	bool at_end;	       /* of a stream */
-	uint64_t content;      /* submitted so far, for the ratio */
 };
 
 int kb_feeder_init(struct kb_feeder *feeder, const struct kb_survey *survey,

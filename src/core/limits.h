@@ -13,7 +13,7 @@
 #define KB_FRAME_MIN_OPTION (64u << 10)
 #define KB_FRAME_DEFAULT (4u << 20)
 #define KB_FILE_BYTES_MAX ((UINT64_C(1) << 33) - 1) /* 11 octal digits */
-#define KB_LINE_MAX (8u << 20)			    /* one manifest line */
+#define KB_LINE_MAX (2u << 20)			    /* one manifest line */
 #define KB_FILES_PER_ENTRY_MAX 4096
 #define KB_ROOTS_MAX 64
 #define KB_REWRITES_MAX 65536 /* of one file */

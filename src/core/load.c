@@ -254,6 +254,31 @@ static bool matches_plan(const struct kb_planned *planned,
 	       !kb_target_base_compare(planned->target, checked->target);
 }
 
+/* The entry's line, held to what a reader will ask of it: what no bundle can
+ * say of an entry must not cost the others their bundle. */
+static int describe(struct kb_attempt *in, struct kbundle_error *err)
+{
+	KB_AUTO(kb_arena_release) struct kb_arena arena = KB_ARENA_INIT;
+	struct kb_loaded *to = in->to;
+	struct kbundle_error why = {0};
+	struct kb_entry again;
+	const char *reason;
+	int r = kb_entry_format(&to->entry, &to->line, &why);
+
+	if (r == 0)
+		r = kb_entry_parse(to->line.data, to->line.len - 1,
+				   to->config->header, &arena, &again, &why);
+	if (r == KBUNDLE_E_NOMEM)
+		return kb_fail_nomem(err);
+	if (r == 0)
+		return 0;
+	reason = kb_arena_strdup(&to->arena, why.message);
+	if (!reason)
+		return kb_fail_nomem(err);
+	kb_load_leave_out(to, KBUNDLE_COUNT_DAMAGED, NULL, reason);
+	return 0;
+}
+
 static int judge(struct kb_attempt *in, struct kbundle_error *err)
 {
 	struct kb_loaded *to = in->to;
@@ -299,7 +324,7 @@ static int judge(struct kb_attempt *in, struct kbundle_error *err)
 	r = fill_entry(in, &checked, err);
 	if (r == 0 && to->config->selection->slim)
 		r = slim_entry(in, err);
-	return r;
+	return r < 0 || !to->config->header ? r : describe(in, err);
 }
 
 /* ---- tries ---- */
@@ -307,6 +332,7 @@ static int judge(struct kb_attempt *in, struct kbundle_error *err)
 static void start_over(struct kb_loaded *to)
 {
 	kb_buf_clear(&to->memory);
+	kb_buf_clear(&to->line);
 	kb_arena_clear(&to->arena);
 	kb_close(kb_take_fd(&to->spool_fd));
 	memset(&to->entry, 0, sizeof(to->entry));
@@ -376,6 +402,7 @@ int kb_loaded_new(const struct kb_load_config *config,
 	to->planned = planned;
 	to->spool_fd = -1;
 	kb_buf_init(&to->memory, KB_LOAD_MEMORY_MAX);
+	kb_buf_init(&to->line, KB_LINE_MAX);
 	*ret = to;
 	return 0;
 }
@@ -386,6 +413,7 @@ void kb_loaded_free(struct kb_loaded *to)
 		return;
 	kb_close(to->spool_fd);
 	kb_buf_release(&to->memory);
+	kb_buf_release(&to->line);
 	kb_arena_release(&to->arena);
 	free(to);
 }

@@ -9,6 +9,7 @@
 
 #include "../../formats/format.h"
 #include "../sys/workers.h"
+#include "manifest.h"
 #include "roots.h"
 #include "scan.h"
 
@@ -21,6 +22,8 @@ struct kb_load_config {
 	struct kb_ctx *ctx;
 	const struct kb_source_roots *roots;
 	const struct kbundle_selection *selection;
+	const struct kb_header
+		*header;       /* of the bundle that is made, or NULL */
 	const char *spool_dir; /* for entries of more than 8 MiB */
 	bool host_code;
 };
@@ -48,6 +51,7 @@ struct kb_loaded {
 	struct kb_entry entry;
 	struct kb_content *contents;
 	int spool_fd;
+	struct kb_buf line; /* of the manifest, where config has a header */
 	struct kb_arena arena;
 	struct kb_buf memory; /* contents as they were read */
 };

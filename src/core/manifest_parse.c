@@ -38,7 +38,7 @@ static int compare_canonical(const char *line, size_t len,
 static int parse_line(const char *line, size_t len, struct kb_jsondoc **ret,
 		      struct kbundle_error *err)
 {
-	if (len > KB_LINE_MAX)
+	if (len >= KB_LINE_MAX) /* its newline counts */
 		return kb_fail(err, KBUNDLE_E_LIMIT,
 			       "a manifest line has more than %u bytes",
 			       KB_LINE_MAX);

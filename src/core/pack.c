@@ -8,6 +8,7 @@
 #include "../base/error.h"
 #include "bundle_writer.h"
 #include "collect.h"
+#include "describe.h"
 #include "limits.h"
 #include "output.h"
 #include "report.h"
@@ -153,6 +154,7 @@ static int write_plan(struct preparation *from,
 		return kb_fail_nomem(err);
 	r = kb_bundle_writer_init(&writer, from->config.ctx, &to, roots,
 				  from->used, err);
+	from->config.header = &writer.header;
 	if (r == 0)
 		r = kb_collect(&from->config, &from->plan, from->pool, "pack",
 			       report, &sink.sink, err);
@@ -201,24 +203,15 @@ static int inspect_entry(struct kb_collect_sink *sink,
 {
 	struct inspect_sink *to = (struct inspect_sink *)sink;
 	const struct kb_entry *entry = &loaded->entry;
-	struct kbundle_entry seen = {
-		.root = to->roots->items[entry->root].name,
-		.path = entry->path,
-		.format = entry->format,
-		.kind = entry->kind,
-		.name = entry->name,
-		.target = entry->target,
-		.n_files = entry->n_files,
-	};
+	struct kbundle_entry seen;
+	int r;
 
 	if (!to->options->entry)
 		return 0;
-	for (size_t i = 0; i < entry->n_files; i++)
-		seen.bytes += entry->files[i].size;
-	kb_buf_clear(&to->facts);
-	if (kb_facts_format(&entry->facts, &to->facts) < 0)
-		return kb_fail_nomem(err);
-	seen.facts_json = to->facts.data;
+	r = kb_entry_describe(entry, to->roots->items[entry->root].name,
+			      &to->facts, &seen, err);
+	if (r < 0)
+		return r;
 	if (to->options->entry(to->options->entry_data, &seen))
 		return kb_fail(err, KBUNDLE_E_CANCELLED, "cancelled");
 	return 0;

@@ -10,9 +10,11 @@
 #include "../base/parse.h"
 #include "collect.h"
 #include "consume.h"
+#include "describe.h"
 #include "limits.h"
 #include "report.h"
 #include "roots.h"
+#include "select.h"
 #include "source.h"
 #include "survey.h"
 #include "walk_manifest.h"
@@ -25,16 +27,19 @@ struct kbundle_reader {
 	struct kb_source source;
 	struct kb_survey survey;
 	char id[80];
-	char *input;
 	bool spent; /* a stream whose payload was read */
+	struct kbundle_selection selection;
+	struct kbundle_bundle_root *roots;
+	struct kb_arena kept; /* what lives as long as the reader */
 	/* the listing */
 	struct kb_manifest_walk walk;
 	bool walking;
 	uint64_t next;
-	struct kb_arena arena;
 	struct kb_entry entry;
+	struct kbundle_entry seen; /* n_files 0: none was stepped to */
+	struct kbundle_file *files;
 	struct kb_buf facts;
-	char (*hashes)[65];
+	struct kb_arena arena; /* of entry and files */
 };
 
 void kb_reader_close(struct kbundle_reader *reader)
@@ -44,19 +49,72 @@ void kb_reader_close(struct kbundle_reader *reader)
 	kb_manifest_walk_release(&reader->walk);
 	kb_survey_release(&reader->survey);
 	kb_source_release(&reader->source);
+	kb_arena_release(&reader->kept);
 	kb_arena_release(&reader->arena);
 	kb_buf_release(&reader->facts);
 	kb_ctx_release(&reader->ctx);
-	free(reader->input);
 	free(reader);
 }
 
-int kb_reader_open(const struct kbundle_env *env, const char *input,
-		   int input_fd, const struct kbundle_limits *limits,
+/* The caller's list may be gone when the reader steps. */
+static int keep_list(struct kb_arena *kept, const char *const **list, size_t n,
+		     struct kbundle_error *err)
+{
+	const char **copy;
+
+	if (!n)
+		return 0;
+	copy = kb_arena_array(kept, n, sizeof(*copy));
+	if (!copy)
+		return kb_fail_nomem(err);
+	for (size_t i = 0; i < n; i++) {
+		copy[i] = kb_arena_strdup(kept, (*list)[i]);
+		if (!copy[i])
+			return kb_fail_nomem(err);
+	}
+	*list = copy;
+	return 0;
+}
+
+static int keep_selection(struct kbundle_reader *reader,
+			  const struct kbundle_selection *user,
+			  struct kbundle_error *err)
+{
+	struct kbundle_selection *own = &reader->selection;
+	int r = kb_selection_init(own, user, err);
+
+	if (r == 0)
+		r = keep_list(&reader->kept, &own->archs, own->n_archs, err);
+	if (r == 0)
+		r = keep_list(&reader->kept, &own->names, own->n_names, err);
+	if (r == 0)
+		r = keep_list(&reader->kept, &own->keys, own->n_keys, err);
+	return r;
+}
+
+static int keep_roots(struct kbundle_reader *reader, struct kbundle_error *err)
+{
+	const struct kb_header *header = &reader->survey.header;
+
+	reader->roots = kb_arena_array(&reader->kept, header->n_roots,
+				       sizeof(*reader->roots));
+	if (!reader->roots)
+		return kb_fail_nomem(err);
+	for (size_t i = 0; i < header->n_roots; i++) {
+		reader->roots[i].name = header->roots[i].name;
+		reader->roots[i].format = header->roots[i].format;
+		reader->roots[i].token = header->roots[i].token;
+	}
+	return 0;
+}
+
+int kb_reader_open(const struct kbundle_env *env,
+		   const struct kbundle_reader_options *options,
 		   struct kbundle_reader **ret, struct kbundle_error *err)
 {
 	KB_AUTO_FREE struct kbundle_reader *fresh = calloc(1, sizeof(*fresh));
 	KB_AUTO(kb_reader_close) struct kbundle_reader *reader = NULL;
+	const char *input = NULL;
 	struct kb_shown shown;
 	int r;
 
@@ -67,20 +125,26 @@ int kb_reader_open(const struct kbundle_env *env, const char *input,
 		return r;
 	reader = kb_take(fresh);
 	kb_buf_init(&reader->facts, KB_LINE_MAX);
-	if (input) {
-		reader->input = strdup(input);
-		if (!reader->input)
+	r = keep_selection(reader, options->selection, err);
+	if (r < 0)
+		return r;
+	if (options->input) {
+		input = kb_arena_strdup(&reader->kept, options->input);
+		if (!input)
 			return kb_fail_nomem(err);
 	}
-	r = kb_source_open(&reader->source, &reader->ctx, reader->input,
-			   input_fd, err);
+	r = kb_source_open(&reader->source, &reader->ctx, input,
+			   options->input_fd, err);
 	if (r == 0)
-		r = kb_survey(&reader->survey, &reader->source, limits, NULL,
-			      NULL, err);
+		r = kb_survey(&reader->survey, &reader->source, options->limits,
+			      options->expect, NULL, err);
 	if (r < 0) {
 		kb_wrap(err, "bundle %s", kb_show(&shown, reader->source.name));
 		return r;
 	}
+	r = keep_roots(reader, err);
+	if (r < 0)
+		return r;
 	memcpy(reader->id, "sha256:", 7);
 	kb_format_hex(reader->id + 7, reader->survey.id, 32);
 	*ret = kb_take(reader);
@@ -92,27 +156,20 @@ const char *kb_reader_id(const struct kbundle_reader *reader)
 	return reader->id;
 }
 
-uint64_t kb_reader_entries(const struct kbundle_reader *reader)
+uint64_t kb_reader_n_entries(const struct kbundle_reader *reader)
 {
 	return reader->survey.header.entries;
 }
 
-size_t kb_reader_roots(const struct kbundle_reader *reader)
+size_t kb_reader_n_roots(const struct kbundle_reader *reader)
 {
 	return reader->survey.header.n_roots;
 }
 
-int kb_reader_root(const struct kbundle_reader *reader, size_t i,
-		   struct kbundle_root *ret)
+const struct kbundle_bundle_root *
+kb_reader_root(const struct kbundle_reader *reader, size_t i)
 {
-	const struct kb_header *header = &reader->survey.header;
-
-	if (i >= header->n_roots)
-		return KBUNDLE_E_INVALID;
-	ret->name = header->roots[i].name;
-	ret->format = header->roots[i].format;
-	ret->path = header->roots[i].token;
-	return 0;
+	return i < reader->survey.header.n_roots ? &reader->roots[i] : NULL;
 }
 
 /* ---- listing ---- */
@@ -123,26 +180,21 @@ static void stop_walking(struct kbundle_reader *reader)
 	reader->walking = false;
 	reader->next = 0;
 	memset(&reader->entry, 0, sizeof(reader->entry));
+	memset(&reader->seen, 0, sizeof(reader->seen));
 }
 
-/* Steps: 1 with reader->entry set, 0 at the end. */
-static int step(struct kbundle_reader *reader, struct kbundle_error *err)
+static int step_line(struct kbundle_reader *reader, struct kbundle_error *err)
 {
 	const char *line;
 	size_t len;
 	int r = 0;
 
-	if (!reader->walking) {
+	if (!reader->walking)
 		r = kb_manifest_walk_begin(&reader->walk, &reader->source,
 					   &reader->survey.limits, err);
-		reader->walking = true;
-	}
-	if (r < 0)
+	reader->walking = true;
+	if (r < 0 || reader->next == reader->survey.header.entries)
 		return r;
-	if (reader->next == reader->survey.header.entries) {
-		stop_walking(reader);
-		return 0;
-	}
 	kb_arena_clear(&reader->arena);
 	r = kb_manifest_walk_line(&reader->walk, &line, &len, err);
 	if (r == 0)
@@ -154,61 +206,71 @@ static int step(struct kbundle_reader *reader, struct kbundle_error *err)
 	return 1;
 }
 
-static int format_hashes(struct kbundle_reader *reader,
-			 struct kbundle_error *err)
+/* Steps: 1 with reader->entry set, 0 at the end. */
+static int step(struct kbundle_reader *reader, struct kbundle_error *err)
+{
+	struct kb_shown shown;
+	int r = step_line(reader, err);
+
+	if (r < 0)
+		kb_wrap(err, "bundle %s", kb_show(&shown, reader->source.name));
+	if (r <= 0)
+		stop_walking(reader);
+	return r;
+}
+
+static int describe_files(struct kbundle_reader *reader,
+			  struct kbundle_error *err)
 {
 	const struct kb_entry *entry = &reader->entry;
+	char(*hashes)[65] =
+		kb_arena_array(&reader->arena, entry->n_files, sizeof(*hashes));
 
-	reader->hashes = kb_arena_array(&reader->arena, entry->n_files,
-					sizeof(*reader->hashes));
-	if (!reader->hashes)
+	reader->files = kb_arena_array(&reader->arena, entry->n_files,
+				       sizeof(*reader->files));
+	if (!hashes || !reader->files)
 		return kb_fail_nomem(err);
-	for (size_t i = 0; i < entry->n_files; i++)
-		kb_format_hex(reader->hashes[i], entry->files[i].sha256, 32);
+	for (size_t i = 0; i < entry->n_files; i++) {
+		const struct kb_file *file = &entry->files[i];
+
+		kb_format_hex(hashes[i], file->sha256, 32);
+		reader->files[i].name = file->name;
+		reader->files[i].size = file->size;
+		reader->files[i].sha256 = hashes[i];
+		reader->files[i].n_rewrites = file->n_rewrites;
+	}
 	return 0;
 }
 
-int kb_reader_next(struct kbundle_reader *reader, struct kbundle_entry *ret,
-		   struct kbundle_error *err)
+int kb_reader_next(struct kbundle_reader *reader,
+		   const struct kbundle_entry **ret, struct kbundle_error *err)
 {
 	const struct kb_entry *entry = &reader->entry;
-	int r = step(reader, err);
+	int r;
 
+	*ret = NULL;
+	do {
+		r = step(reader, err);
+	} while (r > 0 && !kb_selection_takes(&reader->selection, entry->target,
+					      entry->name, entry->path));
 	if (r <= 0)
 		return r;
-	r = format_hashes(reader, err);
-	if (r < 0)
+	r = describe_files(reader, err);
+	if (r == 0)
+		r = kb_entry_describe(entry, reader->roots[entry->root].name,
+				      &reader->facts, &reader->seen, err);
+	if (r < 0) {
+		stop_walking(reader);
 		return r;
-	kb_buf_clear(&reader->facts);
-	if (kb_facts_format(&entry->facts, &reader->facts) < 0)
-		return kb_fail_nomem(err);
-	memset(ret, 0, sizeof(*ret));
-	ret->root = reader->survey.header.roots[entry->root].name;
-	ret->path = entry->path;
-	ret->format = entry->format;
-	ret->kind = entry->kind;
-	ret->name = entry->name;
-	ret->target = entry->target;
-	ret->n_files = entry->n_files;
-	ret->facts_json = reader->facts.data;
-	for (size_t i = 0; i < entry->n_files; i++)
-		ret->bytes += entry->files[i].size;
+	}
+	*ret = &reader->seen;
 	return 1;
 }
 
-int kb_reader_file(const struct kbundle_reader *reader, size_t i,
-		   struct kbundle_file *ret)
+const struct kbundle_file *kb_reader_file(const struct kbundle_reader *reader,
+					  size_t i)
 {
-	const struct kb_file *file;
-
-	if (i >= reader->entry.n_files)
-		return KBUNDLE_E_INVALID;
-	file = &reader->entry.files[i];
-	ret->name = file->name;
-	ret->size = file->size;
-	ret->sha256 = reader->hashes[i];
-	ret->n_rewrites = file->n_rewrites;
-	return 0;
+	return i < reader->seen.n_files ? &reader->files[i] : NULL;
 }
 
 /* ---- cat ---- */

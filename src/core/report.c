@@ -90,7 +90,7 @@ int kb_report_root(struct kbundle_report *report, const char *name,
 		   const char *format, const char *path,
 		   struct kbundle_error *err)
 {
-	struct kb_report_root *root;
+	struct kbundle_root *root;
 
 	if (kb_grow(&report->roots, &report->cap_roots, report->n_roots + 1,
 		    sizeof(*report->roots)) < 0)
@@ -124,18 +124,15 @@ const char *kbundle_count_name(int count)
 						       : NULL;
 }
 
-size_t kbundle_report_notes(const struct kbundle_report *report)
+size_t kbundle_report_n_notes(const struct kbundle_report *report)
 {
 	return report ? report->n_notes : 0;
 }
 
-int kbundle_report_note(const struct kbundle_report *report, size_t i,
-			struct kbundle_note *ret_note)
+const struct kbundle_note *
+kbundle_report_note(const struct kbundle_report *report, size_t i)
 {
-	if (!report || i >= report->n_notes)
-		return KBUNDLE_E_INVALID;
-	*ret_note = report->notes[i];
-	return 0;
+	return report && i < report->n_notes ? &report->notes[i] : NULL;
 }
 
 const char *kbundle_report_id(const struct kbundle_report *report)
@@ -143,20 +140,15 @@ const char *kbundle_report_id(const struct kbundle_report *report)
 	return report ? report->id : "";
 }
 
-size_t kbundle_report_roots(const struct kbundle_report *report)
+size_t kbundle_report_n_roots(const struct kbundle_report *report)
 {
 	return report ? report->n_roots : 0;
 }
 
-int kbundle_report_root(const struct kbundle_report *report, size_t i,
-			struct kbundle_root *ret_root)
+const struct kbundle_root *
+kbundle_report_root(const struct kbundle_report *report, size_t i)
 {
-	if (!report || i >= report->n_roots)
-		return KBUNDLE_E_INVALID;
-	ret_root->name = report->roots[i].name;
-	ret_root->format = report->roots[i].format;
-	ret_root->path = report->roots[i].path;
-	return 0;
+	return report && i < report->n_roots ? &report->roots[i] : NULL;
 }
 
 int kbundle_report_exit(const struct kbundle_report *report)
@@ -197,7 +189,7 @@ static int put_roots(const struct kbundle_report *report, struct kb_buf *buf)
 	int r = kb_buf_puts(buf, ",\"roots\":[");
 
 	for (size_t i = 0; r == 0 && i < report->n_roots; i++) {
-		const struct kb_report_root *root = &report->roots[i];
+		const struct kbundle_root *root = &report->roots[i];
 
 		r = put_member(buf,
 			       i ? ",{\"name\":" : "{\"name\":", root->name);

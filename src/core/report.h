@@ -12,10 +12,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct kb_report_root {
-	const char *name, *format, *path;
-};
-
 struct kbundle_report {
 	const char *verb; /* static */
 	bool empty;	  /* the call ended in KBUNDLE_E_EMPTY */
@@ -23,7 +19,7 @@ struct kbundle_report {
 	uint64_t counts[KBUNDLE_COUNT_MAX];
 	struct kbundle_note *notes;
 	size_t n_notes, cap_notes;
-	struct kb_report_root *roots;
+	struct kbundle_root *roots;
 	size_t n_roots, cap_roots;
 	struct kb_arena arena;
 };

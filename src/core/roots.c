@@ -104,8 +104,9 @@ static int open_archive(struct kb_ctx *ctx, struct kb_source_root *root,
 			struct kbundle_error *err)
 {
 	KB_AUTO_FD int archive = kb_take_fd(&root->fd);
-	const struct kb_archive_limits bounds = {
-		limits->total_bytes, limits->file_bytes, limits->files};
+	const struct kb_archive_limits bounds = {limits->total_bytes,
+						 limits->file_bytes,
+						 limits->files, limits->ratio};
 	struct kb_shown shown;
 	uint64_t left = 0;
 	char uuid[37];

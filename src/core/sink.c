@@ -196,8 +196,10 @@ static uint64_t phase_bytes(const struct kb_sink *sink)
 		return sink->tar.len;
 	case CONTENT:
 		return current(sink)->size;
-	default:
+	case PADDING:
 		return kb_tar_padding(current(sink)->size);
+	default:
+		return 0;
 	}
 }
 
@@ -248,6 +250,8 @@ int kb_sink_feed(struct kb_sink *sink, const void *data, size_t len,
 		uint64_t left = phase_bytes(sink) - sink->pos;
 		size_t n = len < left ? len : (size_t)left;
 
+		if (sink->phase == DONE)
+			n = len; /* which feed_phase() refuses */
 		r = feed_phase(sink, from, n, err);
 		sink->pos += n;
 		from += n;

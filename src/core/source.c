@@ -56,10 +56,13 @@ static int check_extension(struct kb_source *source, uint64_t offset,
 	struct kb_zstd_header header;
 	int r;
 
-	if (stored_bytes < KB_SKIPPABLE_HEADER + 4)
+	if (stored_bytes < KB_SKIPPABLE_HEADER + 4 ||
+	    stored_bytes > EXTENSION_MAX)
 		return kb_fail(err, KBUNDLE_E_FORMAT,
-			       "at byte %llu: an extension frame without type",
-			       (unsigned long long)offset);
+			       "at byte %llu: an extension frame of %u bytes; "
+			       "12 to %u are allowed",
+			       (unsigned long long)offset, stored_bytes,
+			       EXTENSION_MAX);
 	r = pread_exactly(source, head, sizeof(head), offset, err);
 	if (r == 0)
 		r = kb_zstd_header_parse(head, sizeof(head), &header, err);
@@ -143,18 +146,41 @@ static int read_table(struct kb_source *source, struct kbundle_error *err)
 
 /* ---- a stream ---- */
 
+static size_t ahead_len(const struct kb_source *source)
+{
+	return source->ahead.len - source->ahead_at;
+}
+
+static const char *ahead_data(const struct kb_source *source)
+{
+	return source->ahead.data + source->ahead_at;
+}
+
+/* What was consumed makes room; only here, so that a stream of tiny frames does
+ * not move the rest for each of them. */
+static void make_room(struct kb_source *source)
+{
+	struct kb_buf *ahead = &source->ahead;
+
+	memmove(ahead->data, ahead_data(source), ahead_len(source));
+	ahead->len -= source->ahead_at;
+	source->ahead_at = 0;
+}
+
 /* Reads until `ahead` has want bytes, or the input ends. */
 static int read_ahead(struct kb_source *source, size_t want,
 		      struct kbundle_error *err)
 {
 	struct kb_buf *ahead = &source->ahead;
 
-	while (ahead->len < want && !source->ended) {
-		size_t n = want - ahead->len, got;
+	while (ahead_len(source) < want && !source->ended) {
+		size_t n = want - ahead_len(source), got;
 		int r;
 
 		if (n < READ_BYTES)
 			n = READ_BYTES;
+		if (source->ahead_at)
+			make_room(source);
 		if (kb_buf_reserve(ahead, n) < 0)
 			return kb_fail_nomem(err);
 		r = kb_read(source->ctx, source->fd, ahead->data + ahead->len,
@@ -170,15 +196,12 @@ static int read_ahead(struct kb_source *source, size_t want,
 
 static void consume(struct kb_source *source, size_t len)
 {
-	struct kb_buf *ahead = &source->ahead;
-
-	ahead->len -= len;
-	memmove(ahead->data, ahead->data + len, ahead->len);
+	source->ahead_at += len;
 }
 
 static uint64_t stream_offset(const struct kb_source *source)
 {
-	return source->bytes - source->ahead.len;
+	return source->bytes - ahead_len(source);
 }
 
 static int cut_short(const struct kb_source *source, struct kbundle_error *err)
@@ -199,16 +222,16 @@ static int next_frame_bytes(struct kb_source *source, size_t max,
 		int r = read_ahead(source, want, err);
 
 		if (r == 0)
-			r = kb_zstd_frame_bytes(source->ahead.data,
-						source->ahead.len, ret_bytes,
+			r = kb_zstd_frame_bytes(ahead_data(source),
+						ahead_len(source), ret_bytes,
 						err);
 		if (r < 0)
 			return r;
-		if (*ret_bytes && *ret_bytes <= source->ahead.len)
+		if (*ret_bytes && *ret_bytes <= ahead_len(source))
 			return 0;
 		if (source->ended)
 			return cut_short(source, err);
-		want = *ret_bytes ? *ret_bytes : 2 * source->ahead.len;
+		want = *ret_bytes ? *ret_bytes : 2 * ahead_len(source);
 		if (want > max + READ_BYTES)
 			return kb_fail(
 				err, KBUNDLE_E_FORMAT,
@@ -224,9 +247,9 @@ static int next_header(struct kb_source *source, struct kb_zstd_header *header,
 
 	if (r < 0)
 		return r;
-	if (!source->ahead.len)
+	if (!ahead_len(source))
 		return cut_short(source, err);
-	r = kb_zstd_header_parse(source->ahead.data, source->ahead.len, header,
+	r = kb_zstd_header_parse(ahead_data(source), ahead_len(source), header,
 				 err);
 	if (r == 0 && header->kind == KB_ZSTD_NEITHER)
 		r = kb_fail(err, KBUNDLE_E_FORMAT, "it is no zstd frame");
@@ -247,7 +270,7 @@ static int keep_frame(struct kb_source *source, size_t len,
 		if (r < 0)
 			return r;
 	}
-	r = kb_write(source->ctx, source->spool_fd, source->ahead.data, len,
+	r = kb_write(source->ctx, source->spool_fd, ahead_data(source), len,
 		     "spool file", err);
 	source->spool_bytes += len;
 	return r;
@@ -280,11 +303,13 @@ static int stream_read(struct kb_source *source, struct kb_buf *ret,
 	if (r == 0)
 		r = kb_seektable_add(&source->seen, frame.stored_bytes,
 				     frame.content_bytes, err);
+	source->stored_bytes += frame.stored_bytes;
+	source->content_bytes += frame.content_bytes;
 	if (r == 0 && source->keep)
 		r = keep_frame(source, len, err);
 	if (r < 0)
 		return r;
-	if (kb_buf_append(ret, source->ahead.data, len) < 0)
+	if (kb_buf_append(ret, ahead_data(source), len) < 0)
 		return kb_fail_nomem(err);
 	consume(source, len);
 	*ret_content = frame.content_bytes;
@@ -311,7 +336,7 @@ static int stream_tail(struct kb_source *source, struct kb_buf *ret_table,
 		if (r < 0)
 			return r;
 		if (header.magic == KB_SEEKTABLE_MAGIC) {
-			if (kb_buf_append(ret_table, source->ahead.data, len) <
+			if (kb_buf_append(ret_table, ahead_data(source), len) <
 			    0)
 				return kb_fail_nomem(err);
 			consume(source, len);
@@ -364,7 +389,7 @@ int kb_source_finish(struct kb_source *source, struct kbundle_error *err)
 		r = compare_tables(&table, &source->seen, err);
 	if (r == 0)
 		r = read_ahead(source, 1, err);
-	if (r == 0 && source->ahead.len)
+	if (r == 0 && ahead_len(source))
 		r = kb_fail(err, KBUNDLE_E_FORMAT,
 			    "bytes follow the seek table at byte %llu",
 			    (unsigned long long)stream_offset(source));

@@ -38,6 +38,8 @@ struct kb_source {
 	/* stream */
 	struct kb_buf ahead;	  /* bytes read and not consumed */
 	struct kb_seektable seen; /* everything, extensions included */
+	uint64_t content_bytes, stored_bytes; /* sums of content frames */
+	size_t ahead_at;		      /* consumed of ahead */
 	int spool_fd;
 	uint64_t spool_bytes;
 	bool keep; /* frames go to the spool */

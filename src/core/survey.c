@@ -6,7 +6,9 @@
 #include "survey.h"
 
 #include "../base/error.h"
+#include "../base/keyset.h"
 #include "../base/parse.h"
+#include "../dep/hash.h"
 #include "limits.h"
 #include "tar.h"
 #include "walk_manifest.h"
@@ -39,6 +41,21 @@ int kb_ratio_check(const struct kbundle_limits *limits, uint64_t content,
 		       (unsigned long long)limits->ratio);
 }
 
+int kb_ratio_check_frames(const struct kbundle_limits *limits,
+			  const struct kb_seektable *frames,
+			  struct kbundle_error *err)
+{
+	uint64_t content = 0, stored = 0;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < frames->n; i++) {
+		content += frames->frames[i].content_bytes;
+		stored += frames->frames[i].stored_bytes;
+		r = kb_ratio_check(limits, content, stored, err);
+	}
+	return r;
+}
+
 static int start(struct kb_survey *survey, struct kb_manifest_walk *walk,
 		 struct kb_survey_visitor *visitor, struct kbundle_error *err)
 {
@@ -51,9 +68,11 @@ static int start(struct kb_survey *survey, struct kb_manifest_walk *walk,
 	/* calloc: pages of a count that is not true are never touched. */
 	survey->states = calloc(n, sizeof(*survey->states));
 	survey->tar_bytes = calloc(n, sizeof(*survey->tar_bytes));
+	survey->prints = calloc(n, sizeof(*survey->prints));
 	survey->tokens = kb_arena_array(&survey->arena, survey->header.n_roots,
 					sizeof(*survey->tokens));
-	if (!survey->states || !survey->tar_bytes || !survey->tokens)
+	if (!survey->states || !survey->tar_bytes || !survey->prints ||
+	    !survey->tokens)
 		return kb_fail_nomem(err);
 	for (size_t i = 0; i < survey->header.n_roots; i++)
 		survey->tokens[i] = survey->header.roots[i].token;
@@ -120,6 +139,8 @@ static int take_lines(struct kb_survey *survey, struct kb_manifest_walk *walk,
 		r = kb_manifest_walk_line(walk, &line, &len, err);
 		if (r < 0)
 			return r;
+		kb_keyset_fingerprint(survey->secret, line, len,
+				      survey->prints[i].value);
 		r = kb_entry_parse(line, len, &survey->header, &arena, &entry,
 				   err);
 		if (r == 0)
@@ -153,7 +174,7 @@ static int check_frames(const struct kb_survey *survey,
 		return kb_fail(
 			err, KBUNDLE_E_FORMAT,
 			"the last frame is not the end of the tar alone");
-	return kb_ratio_check(&survey->limits, content, source->bytes, err);
+	return kb_ratio_check_frames(&survey->limits, &source->frames, err);
 }
 
 static int check_id(const struct kb_survey *survey, const char *expect,
@@ -204,6 +225,8 @@ int kb_survey(struct kb_survey *survey, struct kb_source *source,
 	survey->source = source;
 	r = kb_limits_init(&survey->limits, limits, err);
 	if (r == 0)
+		r = kb_random(survey->secret, sizeof(survey->secret), err);
+	if (r == 0)
 		r = walk_all(survey, expect, visitor, err);
 	kb_source_stop_keeping(source);
 	return r;
@@ -213,8 +236,36 @@ void kb_survey_release(struct kb_survey *survey)
 {
 	free(survey->states);
 	free(survey->tar_bytes);
+	free(survey->prints);
 	kb_arena_release(&survey->arena);
 	memset(survey, 0, sizeof(*survey));
+}
+
+/* Why this library leaves the entry alone; NULL: it does not. */
+static const char *unsupported(const struct kb_survey *survey,
+			       const struct kb_entry *entry, char *text,
+			       size_t room)
+{
+	const char *unknown = kb_entry_unknown_requirement(entry);
+	const char *root_format = survey->header.roots[entry->root].format;
+
+	if (unknown) {
+		(void)snprintf(text, room,
+			       "requires \"%s\", which this kbundle does not "
+			       "know; use a newer kbundle",
+			       unknown);
+		return text;
+	}
+	/* Nobody could tell what it would do among entries of that format. */
+	if (kb_format_find(root_format) && !kb_format_find(entry->format)) {
+		(void)snprintf(text, room,
+			       "is of format %s, which this kbundle does not "
+			       "know, in a cache of format %s; use a newer "
+			       "kbundle",
+			       entry->format, root_format);
+		return text;
+	}
+	return NULL;
 }
 
 int kb_survey_note_unsupported(const struct kb_survey *survey,
@@ -222,16 +273,12 @@ int kb_survey_note_unsupported(const struct kb_survey *survey,
 			       struct kbundle_report *report,
 			       bool *ret_unsupported, struct kbundle_error *err)
 {
-	const char *unknown = kb_entry_unknown_requirement(entry);
-	char reason[128];
+	char text[256];
+	const char *reason = unsupported(survey, entry, text, sizeof(text));
 
-	*ret_unsupported = unknown != NULL;
-	if (!unknown)
+	*ret_unsupported = reason != NULL;
+	if (!reason)
 		return 0;
-	(void)snprintf(reason, sizeof(reason),
-		       "requires \"%s\", which this kbundle does not know; use "
-		       "a newer kbundle",
-		       unknown);
 	return kb_report_note(report, KBUNDLE_COUNT_UNSUPPORTED,
 			      survey->header.roots[entry->root].name,
 			      entry->path, NULL, reason, err);

@@ -2,7 +2,7 @@
 /*
  * First walk over a bundle: its manifest is read and checked whole, limits are
  * enforced, and each entry gets a state that says what the second walk is to do
- * with it. Costs nine bytes an entry and the fingerprints of their paths.
+ * with it. Costs 25 bytes an entry and the fingerprints of their paths.
  */
 #ifndef KB_SURVEY_H
 #define KB_SURVEY_H
@@ -33,6 +33,12 @@ struct kb_survey {
 	uint64_t payload_bytes;
 	uint8_t *states;     /* enum kb_entry_state */
 	uint64_t *tar_bytes; /* of each entry */
+	/* Fingerprint of each line, under a secret: the second walk must see
+	 * the same lines, and knows before it acts on one. */
+	struct {
+		uint64_t value[2];
+	} * prints;
+	uint64_t secret[2];
 };
 
 struct kb_survey_visitor {
@@ -68,8 +74,14 @@ int kb_survey_note_unsupported(const struct kb_survey *survey,
 int kb_id_parse(const char *text, uint8_t ret[32],
 		struct kbundle_error *err) KB_MUST_CHECK;
 
-/* Content against stored bytes (docs/format.md 6). Codes: LIMIT. */
+/* Sums of content against stored bytes of the frames so far (docs/format.md 6);
+ * asked after each frame, in order, by every reader and by the writer. Codes:
+ * LIMIT. */
 int kb_ratio_check(const struct kbundle_limits *limits, uint64_t content,
 		   uint64_t stored, struct kbundle_error *err) KB_MUST_CHECK;
+
+int kb_ratio_check_frames(const struct kbundle_limits *limits,
+			  const struct kb_seektable *frames,
+			  struct kbundle_error *err) KB_MUST_CHECK;
 
 #endif

@@ -194,12 +194,18 @@ static int visit_entry(struct kb_survey_visitor *visitor,
 				       err);
 	if (r < 0 || unsupported)
 		return r;
+	if (!to->options->host_code && !strcmp(entry->kind, "host-extension"))
+		return note(to, KBUNDLE_COUNT_POLICY, entry->root, entry->path,
+			    NULL,
+			    "host extension (.so): left out by default, "
+			    "--host-code takes it",
+			    err);
 	return visit_place(to, entry, ret_state, err);
 }
 
 /* ---- publish ---- */
 
-/* Somebody else's entry, or their staging of one, stands in our place. */
+/* Somebody else's entry, or their staging of one, stood in our place. */
 static int note_taken(struct unpacking *to, const struct staged *staged,
 		      struct kbundle_error *err)
 {
@@ -225,6 +231,11 @@ static int note_taken(struct unpacking *to, const struct staged *staged,
 		r = kb_stage_now(stage, &now, err);
 	if (r < 0)
 		return r;
+	if (look.place == KB_PLACE_ABSENT)
+		return note(to, KBUNDLE_COUNT_OCCUPIED, staged->root,
+			    staged->path, NULL,
+			    "something stood there and went away; unpack again",
+			    err);
 	if (look.place == KB_PLACE_OCCUPIED)
 		return note(to, KBUNDLE_COUNT_OCCUPIED, staged->root,
 			    staged->path, NULL, look.reason, err);
@@ -359,11 +370,12 @@ static int consumed(struct kb_consumer *consumer,
 	if (kb_grow(&to->staged, &to->cap_staged, to->n_staged + 1,
 		    sizeof(*to->staged)) < 0)
 		return kb_fail_nomem(err);
-	if (to->options->publish_entry) /* none waits: none is remembered */
+	/* None waits: none is remembered. */
+	if (to->options->publish == KBUNDLE_PUBLISH_ENTRY)
 		kb_arena_clear(&to->arena);
 	staged = &to->staged[to->n_staged];
 	r = remember(to, done, staged, err);
-	if (r == 0 && to->options->publish_entry)
+	if (r == 0 && to->options->publish == KBUNDLE_PUBLISH_ENTRY)
 		return publish(to, staged, err);
 	to->n_staged += r == 0;
 	return r;
@@ -446,7 +458,7 @@ static int check_options(const struct kbundle_unpack_options *options,
 {
 	uint8_t id[32];
 
-	if (options->publish_entry && !options->expect)
+	if (options->publish == KBUNDLE_PUBLISH_ENTRY && !options->expect)
 		return kb_fail(err, KBUNDLE_E_INVALID,
 			       "publishing entry by entry needs a bundle that "
 			       "was pinned (--expect sha256:…)");

@@ -24,7 +24,8 @@
 #include <archive_entry.h>
 
 #define BLOCK_BYTES (64U << 10)
-#define MEMBER_NAME_MAX 4095 /* archives carry the path above the cache too */
+#define RATIO_FREE (64U << 20) /* below, the ratio is not looked at */
+#define MEMBER_NAME_MAX 4095   /* archives carry the path above the cache too */
 #define MEMBER_DEPTH_MAX 64
 
 struct extraction {
@@ -34,6 +35,7 @@ struct extraction {
 	const struct kb_archive_limits *limits;
 	struct kbundle_progress progress;
 	uint64_t members, left;
+	uint64_t read_bytes;	   /* of the archive */
 	struct kbundle_error *err; /* for read_block(), which returns none */
 	int read_error;
 	uint8_t input[BLOCK_BYTES];
@@ -59,6 +61,13 @@ static la_ssize_t read_block(struct archive *reader, void *data,
 		archive_set_error(reader, EIO, "cannot be read");
 		return ARCHIVE_FATAL;
 	}
+	/* Members that are left out are skipped in libarchive: look here. */
+	if (atomic_load(&x->ctx->cancelled)) {
+		x->read_error =
+			kb_fail(x->err, KBUNDLE_E_CANCELLED, "cancelled");
+		return ARCHIVE_FATAL;
+	}
+	x->read_bytes += len;
 	*ret = x->input;
 	return (la_ssize_t)len;
 }
@@ -235,6 +244,12 @@ static int write_bytes(struct extraction *x, struct output *out,
 			kb_show(&shown, x->name), x->limits->total_bytes);
 	out->bytes += len;
 	x->progress.bytes_done += len;
+	if (x->limits->ratio && x->progress.bytes_done > RATIO_FREE &&
+	    x->progress.bytes_done / x->limits->ratio >= x->read_bytes)
+		return kb_fail(err, KBUNDLE_E_LIMIT,
+			       "%s unpacks to more than %" PRIu64
+			       " times its size (--limit-ratio)",
+			       kb_show(&shown, x->name), x->limits->ratio);
 	r = kb_write(x->ctx, out->fd, data, len, out->member, err);
 	if (r < 0)
 		return r;

@@ -14,6 +14,7 @@
 
 struct kb_archive_limits {
 	uint64_t total_bytes, file_bytes, files;
+	uint64_t ratio; /* unpacked by read bytes, past 64 MiB; 0: any */
 };
 
 /*

@@ -140,10 +140,13 @@ static void read_cuda_target(struct kb_elf *elf, const struct kb_elf_view *view)
 	for (size_t i = 0; i < view->n_sections; i++) {
 		const struct kb_elf_section *section = &view->sections[i];
 
-		if (section->type == SHT_NOTE &&
-		    strcmp(section->name, ".note.nv.tkinfo") == 0)
-			read_tool_note(elf, view->bytes + section->offset,
-				       section->size);
+		if (section->type != SHT_NOTE ||
+		    strcmp(section->name, ".note.nv.tkinfo") != 0)
+			continue;
+		/* There is one. Of more, all might name the same bytes. */
+		read_tool_note(elf, view->bytes + section->offset,
+			       section->size);
+		break;
 	}
 	if (!elf->suffix && elf->abi_version == CUDA_ABI_OLD &&
 	    view->flags & CUDA_OLD_FLAG_ACCELERATED)
@@ -176,6 +179,8 @@ static void read_registers(uint32_t *registers, size_t n_symbols,
 static int gather_resources(const struct kb_elf_view *view,
 			    struct resources *ret, struct kbundle_error *err)
 {
+	bool seen_info = false; /* of several, all might name the same bytes */
+
 	ret->registers = calloc(view->symbols.n + 1, sizeof(*ret->registers));
 	ret->shared_bytes =
 		calloc(view->n_sections + 1, sizeof(*ret->shared_bytes));
@@ -188,8 +193,8 @@ static int gather_resources(const struct kb_elf_view *view,
 		    section->info < view->n_sections &&
 		    skip_prefix(section->name, ".nv.shared."))
 			ret->shared_bytes[section->info] = section->size;
-		else if (section->type != SHT_NOBITS &&
-			 strcmp(section->name, ".nv.info") == 0)
+		else if (!seen_info && section->type != SHT_NOBITS &&
+			 (seen_info = !strcmp(section->name, ".nv.info")))
 			read_registers(ret->registers, view->symbols.n,
 				       view->bytes + section->offset,
 				       section->size);

@@ -2,7 +2,8 @@
 /*
  * A parsed JSON document with strict getters (cJSON). cJSON alone is no judge
  * of a text: it takes duplicate members and rounds numbers. Manifest lines are
- * therefore written back in canonical form and compared (core/manifest_parse.c).
+ * therefore written back in canonical form and compared
+ * (core/manifest_parse.c).
  */
 #ifndef KB_JSONDOC_H
 #define KB_JSONDOC_H

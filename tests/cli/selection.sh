@@ -35,6 +35,9 @@ run 2 pack "$cache" --arch=no-arch -o x.tar.zst
 has "$stderr" 'no-arch'
 run 2 unpack all.tar.zst --arch=no-arch x
 [ ! -e x ] || fail "a target was made"
+run 2 list all.tar.zst --arch=no-arch
+is_empty "$stdout"
+has "$stderr" 'no-arch'
 
 # what was not selected is counted
 rm -rf target

@@ -41,7 +41,6 @@ refused "'x' is none of structure, none" unpack --validate=x b
 refused "'x' is none of all, entry" unpack --publish=x b
 refused 'operand is missing' list
 refused "surplus operand 'b'" list a b
-refused 'no architecture' list --arch=9x b
 refused 'operand is missing' cat
 refused 'operand is missing' cat bundle
 refused 'operand is missing' inspect

@@ -160,3 +160,83 @@ Test(unpack_fault, the_process_dies_at_any_call)
 {
 	sweep(KB_FAULT_FREEZE, EIO, KB_FAULT_ALL);
 }
+
+/* ---- a bundle that changes while it is read ---- */
+
+struct swapper {
+	const char *bundle;
+	const char *other;
+	size_t other_len;
+	uint64_t at;
+};
+
+/* Whoever can write the file puts another bundle in its place, in place. */
+static void swap_at(void *data, uint64_t number, enum kb_fault_op op, int fd,
+		    const char *path)
+{
+	struct swapper *swapper = data;
+
+	(void)op;
+	(void)fd;
+	(void)path;
+	if (number == swapper->at)
+		kb_test_write(swapper->bundle, "", swapper->other,
+			      swapper->other_len);
+}
+
+Test(unpack_fault, a_pinned_bundle_is_the_one_that_is_published)
+{
+	struct scene scene;
+	struct kb_test_run_result run;
+	struct swapper swapper = {.bundle = scene.bundle};
+	char id[80], *whole, *other, *text;
+	size_t whole_len, refused = 0;
+	uint64_t calls = 1;
+
+	set_up(&scene);
+	kb_test_verify(&run, NULL, 1, scene.bundle, NULL);
+	snprintf(id, sizeof(id), "%s", kbundle_report_id(run.report));
+	kb_test_result_release(&run);
+	whole = kb_test_read(scene.bundle, "", &whole_len);
+	/* The same cache but for one letter in a file of the same size. */
+	text = kb_test_read(scene.cache,
+			    "6e1380bbb79e032d5d942237fcc22405/add_kernel.ttir",
+			    NULL);
+	text[0] ^= 1;
+	kb_test_write_text(scene.cache,
+			   "6e1380bbb79e032d5d942237fcc22405/add_kernel.ttir",
+			   text);
+	kb_test_pack(&run, NULL, 1, scene.cache, scene.bundle, NULL);
+	cr_assert_eq(run.r, 0, "%s", run.err.message);
+	kb_test_result_release(&run);
+	other = kb_test_read(scene.bundle, "", &swapper.other_len);
+	swapper.other = other;
+	for (swapper.at = 1; swapper.at <= calls; swapper.at++) {
+		const struct kbundle_unpack_options pinned = {
+			.size = sizeof(pinned),
+			.expect = id,
+			.publish = KBUNDLE_PUBLISH_ENTRY,
+		};
+		const struct kb_fault_plan plan = {
+			.ops = KB_FAULT_BIT(pread),
+			.hook = swap_at,
+			.hook_data = &swapper,
+		};
+
+		reset(&scene);
+		kb_test_write(scene.bundle, "", whole, whole_len);
+		kb_fault_start(&plan);
+		kb_test_unpack(&run, &kb_fault_fs, 1, scene.bundle, scene.root,
+			       &pinned);
+		calls = kb_fault_calls() > calls ? kb_fault_calls() : calls;
+		refused += run.r < 0;
+		kb_test_result_release(&run);
+		check_entries(&scene, swapper.at);
+	}
+	cr_assert_gt(refused, 2, "%zu of %llu", refused,
+		     (unsigned long long)calls);
+	free(whole);
+	free(other);
+	free(text);
+	kb_test_remove(scene.dir);
+}

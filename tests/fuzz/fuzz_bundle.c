@@ -26,11 +26,16 @@ static int open_input(const uint8_t *data, size_t len)
 static void walk(int fd, const struct kbundle_env *env,
 		 const struct kbundle_limits *limits)
 {
+	const struct kbundle_reader_options options = {
+		.size = sizeof(options),
+		.input_fd = fd,
+		.limits = limits,
+	};
 	struct kbundle_error err;
 	kbundle_reader *reader = NULL;
-	struct kbundle_entry entry;
+	const struct kbundle_entry *entry;
 
-	if (kbundle_reader_open(env, NULL, fd, limits, &reader, &err) < 0)
+	if (kbundle_reader_open(env, &options, &reader, &err) < 0)
 		return;
 	while (kbundle_reader_next(reader, &entry, &err) > 0)
 		continue;

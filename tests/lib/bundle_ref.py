@@ -43,7 +43,7 @@ LIMITS = {
     "entries": 1_000_000,
     "files": 16_000_000,
     "manifest": 1 << 30,
-    "line": 8 * MIB,
+    "line": 2 * MIB,
     "ratio": 4096,
     "ratio_from": 64 * MIB,
     "rewrites": 65536,
@@ -692,10 +692,13 @@ def parse_frames(data, limits):
     count, descriptor, footer = struct.unpack_from("<IBI", table, 8 * len(rows))
     need(count == len(rows) and descriptor == 0 and footer == MAGIC_FOOTER,
          "seek table: footer")
-    total = sum(frame.size for frame in frames)
-    need(total <= limits["ratio_from"] or
-         total <= limits["ratio"] * sum(f.compressed for f in frames),
-         "decompressed by compressed bytes: ratio over the limit")
+    total = compressed = 0
+    for frame in frames:
+        total += frame.size
+        compressed += frame.compressed
+        need(total <= limits["ratio_from"] or
+             total // limits["ratio"] < compressed,
+             "decompressed by compressed bytes: ratio over the limit")
     return frames
 
 

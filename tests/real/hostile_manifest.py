@@ -949,11 +949,11 @@ def limits(cases):
     cases.refuse_all("limit-text", edited(
         lambda v: entry_of(v)["facts"].update(version="v" * 16385)), WORD)
     cases.refuse_all("limit-line", edited(lambda v: entry_of(v).update(
-        {f"x-{i:04}": "x" * 16000 for i in range(600)})), "line|limit|8")
+        {f"x-{i:04}": "x" * 16000 for i in range(140)})), "line|limit|2")
     cases.accept("limit-line-below", edited(lambda v: entry_of(v).update(
-        {f"x-{i:04}": "x" * 16000 for i in range(500)})))
+        {f"x-{i:04}": "x" * 16000 for i in range(120)})))
     cases.refuse_all("limit-header-line", edited(lambda v: v[0].update(
-        {f"x-{i:04}": "x" * 16000 for i in range(600)})), "line|limit|8")
+        {f"x-{i:04}": "x" * 16000 for i in range(140)})), "line|limit|2")
     files = {f"f{i:05}": b"" for i in range(4097)}
     cases.refuse_all("limit-files-of-an-entry", other(files=files),
                      "files|limit|4096")

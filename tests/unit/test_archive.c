@@ -17,7 +17,7 @@
 #define PATH_BYTES (KB_TEST_PATH_MAX + 64)
 #define NO_LIMIT                                                               \
 	{                                                                      \
-		UINT64_MAX, UINT64_MAX, UINT64_MAX                             \
+		UINT64_MAX, UINT64_MAX, UINT64_MAX, 0                          \
 	}
 
 /* <dir>/in is packed, <dir>/out receives; all below one temporary folder. */
@@ -389,7 +389,7 @@ Test(archive, a_directory_twice_is_fine)
 Test(archive, limits_hold_to_the_byte)
 {
 	KB_AUTO(remove_place) struct place place;
-	struct kb_archive_limits limits = {30, 20, 2};
+	struct kb_archive_limits limits = {30, 20, 2, 0};
 	uint64_t left;
 
 	make_place(&place);
@@ -399,15 +399,15 @@ Test(archive, limits_hold_to_the_byte)
 		     0);
 	kb_test_remove(place.out);
 	kb_test_mkdir(place.dir, "out");
-	limits = (struct kb_archive_limits){29, 20, 2};
+	limits = (struct kb_archive_limits){29, 20, 2, 0};
 	must_refuse(&place, &limits, KBUNDLE_E_LIMIT, "more than 29 bytes");
 	kb_test_remove(place.out);
 	kb_test_mkdir(place.dir, "out");
-	limits = (struct kb_archive_limits){30, 19, 2};
+	limits = (struct kb_archive_limits){30, 19, 2, 0};
 	must_refuse(&place, &limits, KBUNDLE_E_LIMIT, "a is larger than 19");
 	kb_test_remove(place.out);
 	kb_test_mkdir(place.dir, "out");
-	limits = (struct kb_archive_limits){30, 20, 1};
+	limits = (struct kb_archive_limits){30, 20, 1, 0};
 	must_refuse(&place, &limits, KBUNDLE_E_LIMIT, "more than 1 members");
 }
 
@@ -415,7 +415,7 @@ Test(archive, limits_hold_to_the_byte)
 Test(archive, holes_count_as_bytes)
 {
 	KB_AUTO(remove_place) struct place place;
-	struct kb_archive_limits limits = {1 << 20, 1 << 20, 10};
+	struct kb_archive_limits limits = {1 << 20, 1 << 20, 10, 0};
 	char path[PATH_BYTES + 8];
 
 	make_place(&place);
@@ -525,7 +525,7 @@ Test(archive, a_damaged_byte_never_crashes)
 {
 	KB_AUTO(remove_place) struct place place;
 	KB_AUTO_FREE char *whole = NULL;
-	const struct kb_archive_limits limits = {1 << 20, 1 << 20, 100};
+	const struct kb_archive_limits limits = {1 << 20, 1 << 20, 100, 0};
 	size_t len;
 
 	make_place(&place);

@@ -210,7 +210,7 @@ Test(error, show_cuts_between_characters)
 		for (size_t len = 250; len < 280; len++) {
 			fill(name, shift, "x");
 			fill(name + shift, len / 4 * 4, "\n\xe2\x82\xac");
-			strncat(name, "xxxxxxx", len % 4);
+			fill(name + strlen(name), len % 4, "x");
 			(void)kb_show(&shown, name);
 			cr_assert(strstr(shown.text, "..."));
 			cr_assert_null(strstr(shown.text, "\\x82"));

@@ -296,3 +296,33 @@ Test(flow, a_half_written_entry_is_another_writers_for_a_minute)
 	cr_assert_eq(unpack_beside(&scene, 90, KBUNDLE_COUNT_OCCUPIED), 1);
 	kb_test_remove(scene.dir);
 }
+
+/* A number that a manifest cannot hold must not cost the others their bundle.
+ */
+Test(flow, what_a_manifest_cannot_say_is_left_out_or_not_said)
+{
+	static const char meta[] =
+		"TFKCDLJGII7PTXKMBZ4XSPBAEKIONJSAZC2Z6HQC35CZAMFMFNFQ/"
+		"add_kernel.json";
+	struct scene scene;
+	struct kb_test_run_result run;
+	char *text, *at, big[4096];
+
+	set_up(&scene);
+	text = kb_test_read(scene.cache, meta, NULL);
+	at = strstr(text, "\"num_warps\": 1");
+	cr_assert(at);
+	snprintf(big, sizeof(big), "%.*s\"num_warps\": 9007199254740992%s",
+		 (int)(at - text), text, at + strlen("\"num_warps\": 1"));
+	kb_test_write_text(scene.cache, meta, big);
+	kb_test_pack(&run, NULL, 1, scene.cache, scene.bundle, NULL);
+	cr_assert_eq(run.r, 0, "%s", run.err.message);
+	cr_assert_geq(kbundle_report_count(run.report, KBUNDLE_COUNT_ENTRIES),
+		      2);
+	kb_test_result_release(&run);
+	kb_test_verify(&run, NULL, 1, scene.bundle, NULL);
+	cr_assert_eq(run.r, 0, "%s", run.err.message);
+	kb_test_result_release(&run);
+	free(text);
+	kb_test_remove(scene.dir);
+}

@@ -55,6 +55,9 @@ Test(report, json_is_whole_and_names_that_are_no_utf8_are_shown)
 	cr_assert(strstr(json, "\"damaged\":1"), "%s", json);
 	cr_assert(strstr(json, "\"id\":null"), "%s", json);
 	cr_assert_null(strchr(json, '\n'));
+	cr_assert_str_eq(kbundle_report_root(report, 0)->path, "/a \"b\"");
+	cr_assert_str_eq(kbundle_report_note(report, 0)->reason, "is\tcut");
+	cr_assert_null(kbundle_report_note(report, 1));
 	kbundle_free(json);
 	kbundle_report_free(report);
 }
@@ -62,11 +65,11 @@ Test(report, json_is_whole_and_names_that_are_no_utf8_are_shown)
 Test(report, questions_beyond_the_end_are_answered)
 {
 	struct kbundle_report *report = fresh();
-	struct kbundle_note note;
-	struct kbundle_root root;
 
-	cr_assert_eq(kbundle_report_note(report, 0, &note), KBUNDLE_E_INVALID);
-	cr_assert_eq(kbundle_report_root(report, 0, &root), KBUNDLE_E_INVALID);
+	cr_assert_eq(kbundle_report_n_notes(report), 0);
+	cr_assert_eq(kbundle_report_n_roots(report), 0);
+	cr_assert_null(kbundle_report_note(report, 0));
+	cr_assert_null(kbundle_report_root(report, 0));
 	cr_assert_eq(kbundle_report_count(report, -1), 0);
 	cr_assert_eq(kbundle_report_count(report, KBUNDLE_COUNT_MAX), 0);
 	cr_assert_null(kbundle_count_name(KBUNDLE_COUNT_MAX));
