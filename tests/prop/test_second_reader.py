@@ -134,7 +134,7 @@ def check_unpacked(program, file, bundle, work, rng):
         # No component may be used twice, so that roots do not nest.
         places[root["name"]] = os.path.join(
             work, "to-" + root["name"], rng.choice(ROOT_PATHS))
-    program.run("unpack", "--sync=none", file,
+    program.run("unpack", "--host-code", "--sync=none", file,
                 *(f"{name}={path}" for name, path in places.items()))
     paths = [os.fsencode(places[root["name"]])
              for root in bundle.header["roots"]]
