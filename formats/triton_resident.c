@@ -117,6 +117,14 @@ static enum kb_resident look_at_children(struct looker *l,
 		const struct kb_triton_child *child = &group->children[i];
 
 		has_meta |= strcmp(child->name, file) == 0;
+		/* Without it Triton compiles again, or raises. */
+		if (kb_triton_binary_kind(child->name)) {
+			found = look_at_file(l, child->name);
+			if (found == KB_RESIDENT_UNMARKED)
+				return occupied(l, "its binary is missing");
+			if (found != KB_RESIDENT_PRESENT)
+				return found;
+		}
 		/* Equal roots share one string. */
 		if (!group->is_map ||
 		    (i > 0 && child->root == group->children[i - 1].root))

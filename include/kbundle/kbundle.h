@@ -318,7 +318,8 @@ struct kbundle_unpack_options {
 	const struct kbundle_root
 		*roots;	    /* where each named root goes; one
 			     * without a name takes the only one */
-	size_t n_roots;	    /* roots not named go to their format's default */
+	size_t n_roots;	    /* 0: each goes to its format's default place; else
+			     * every root has one */
 	const char *as;	    /* path to write into the caches instead of the
 			     * root's own (one root only); NULL: its own */
 	const char *expect; /* "sha256:<hex>": the only bundle to accept */

@@ -192,19 +192,47 @@ static int refuse(const struct parser *parser, int value, const char *argument,
 		       kb_show_n(&shown, argument, strcspn(argument, "=")));
 }
 
+/* Collects -19, which getopt gives as -1 and then -9 of the same word. */
+struct level_digits {
+	char text[8];
+	const char *rest; /* of the word that the last digit stood in */
+};
+
+/* getopt moves operands about while it cuts words up, so a word is known by
+ * what follows the digit in it, and not by its index. */
+static void add_digit(struct level_digits *digits, char digit, char **argv)
+{
+	size_t used = strlen(digits->text);
+	const char *at;
+
+	if (digits->rest && *digits->rest == digit) {
+		at = digits->rest;
+	} else {
+		const char *word = argv[optind];
+
+		used = 0;
+		at = word && word[0] == '-' && word[1] != '-'
+			     ? strchr(word + 1, digit)
+			     : NULL;
+	}
+	digits->rest = at && at[1] ? at + 1 : NULL;
+	if (used < sizeof(digits->text) - 1) {
+		digits->text[used] = digit;
+		digits->text[used + 1] = '\0';
+	}
+}
+
 int kb_opt_parse(const struct kb_opt_spec *spec, int argc, char **argv,
 		 void *values, char ***ret_operands, size_t *ret_n,
 		 struct kbundle_error *err)
 {
 	struct parser parser;
-	char digits[8] = "";
-	int digits_word = 0; /* index of the word that they stand in */
+	struct level_digits digits = {"", NULL};
 
 	parser_init(&parser, spec);
 	optind = 0;
 	opterr = 0;
 	for (;;) {
-		int word = optind ? optind : 1;
 		int value = getopt_long(argc, argv, parser.letters,
 					parser.longs, NULL);
 		const struct kb_opt *opt;
@@ -216,18 +244,14 @@ int kb_opt_parse(const struct kb_opt_spec *spec, int argc, char **argv,
 		if (value == '?' || value == ':')
 			return refuse(&parser, value, argv[optind - 1], err);
 		if (value >= '0' && value <= '9') {
-			/* -19 comes as -1 and then -9 of the same word */
-			size_t used = digits_word == word ? strlen(digits) : 0;
-
-			if (used < sizeof(digits) - 1) {
-				digits[used] = (char)value;
-				digits[used + 1] = '\0';
-			}
-			digits_word = word;
+			add_digit(&digits, (char)value, argv);
 			opt = parser.level;
-			text = digits;
+			text = digits.text;
+			if (digits.rest && *digits.rest >= '0' &&
+			    *digits.rest <= '9')
+				continue; /* more of them follow */
 		} else {
-			digits_word = 0;
+			digits.rest = NULL;
 			opt = parser_find(&parser, value);
 		}
 		r = store(opt, text, values, err);

@@ -39,7 +39,8 @@ static const struct {
 	{KBUNDLE_COUNT_MISSING, ALWAYS, "missing"},
 	{KBUNDLE_COUNT_EXTRA, VERBOSE, "not in the bundle"},
 	{KBUNDLE_COUNT_UNSUPPORTED, ALWAYS, "not supported"},
-	{KBUNDLE_COUNT_PATHS_LEFT, VERBOSE, "files with paths inside"},
+	{KBUNDLE_COUNT_PATHS_LEFT, VERBOSE,
+	 "files still name paths of this machine (harmless for hits)"},
 };
 #define N_CLASSES (sizeof(classes) / sizeof(classes[0]))
 

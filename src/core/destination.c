@@ -115,8 +115,16 @@ int kb_destinations_open(struct kb_destinations *destinations,
 	if (!destinations->items)
 		return kb_fail_nomem(err);
 	destinations->n = header->n_roots;
-	for (size_t i = 0; i < header->n_roots; i++)
+	for (size_t i = 0; i < header->n_roots; i++) {
 		destinations->items[i].live.fd = -1;
+		/* A root that was forgotten must not go to a home directory. */
+		if (n_roots && !paths[i])
+			return kb_fail(err, KBUNDLE_E_INVALID,
+				       "root %s has no directory; name one as "
+				       "%s=DIR, or name none at all",
+				       header->roots[i].name,
+				       header->roots[i].name);
+	}
 	for (size_t i = 0; i < header->n_roots; i++) {
 		struct kb_destination *item = &destinations->items[i];
 

@@ -53,6 +53,13 @@ static int nothing(struct kbundle_report *report,
 	const char *path = roots->n ? roots->items[0].path : "";
 
 	report->empty = true;
+	if (report->counts[KBUNDLE_COUNT_UNSELECTED])
+		return kb_fail(err, KBUNDLE_E_EMPTY,
+			       "none of the %llu entries in %s%s was asked for",
+			       (unsigned long long)
+				       report->counts[KBUNDLE_COUNT_UNSELECTED],
+			       kb_show(&shown, path),
+			       roots->n > 1 ? " and others" : "");
 	return kb_fail(err, KBUNDLE_E_EMPTY,
 		       "found no entry to pack in %s%s; `kbundle inspect` "
 		       "says what is there",

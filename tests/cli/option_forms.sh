@@ -26,6 +26,12 @@ for level in $(seq 19); do
 	run 0 pack "--level=$level" -o long "$cache"
 	same_bytes short long
 done
+# the word may stand anywhere
+run 0 pack "$cache" -19 -o behind
+same_bytes long behind
+run 0 pack -o last "$cache" -19
+same_bytes long last
+run 2 pack "$cache" -25 -o none
 run 0 pack -o default "$cache"
 run 0 pack -2 -o two "$cache"
 same_bytes default two

@@ -87,6 +87,7 @@ static void write_group(const char *spelled)
 		 spelled, spelled);
 	write_at(GROUP, text);
 	write_at("k.json", "{}");
+	write_at("k.cubin", "ELF");
 }
 
 Test(triton_resident, an_entry_whose_paths_lead_here_is_present)
@@ -173,6 +174,20 @@ Test(triton_resident, damage_is_occupied)
 	expect(KB_RESIDENT_OCCUPIED, "does not list the metadata");
 }
 
+/* Triton compiles again without it, or raises: to call that present would be to
+ * promise a hit. */
+Test(triton_resident, the_binary_must_be_there)
+{
+	char path[KB_TEST_PATH_MAX + 80];
+
+	write_group(root);
+	write_at("k.cubin", "");
+	expect(KB_RESIDENT_OCCUPIED, "k.cubin has zero bytes");
+	snprintf(path, sizeof(path), "%s/%s/k.cubin", root, KEY);
+	cr_assert_eq(unlink(path), 0);
+	expect(KB_RESIDENT_OCCUPIED, "binary is missing");
+}
+
 Test(triton_resident, metadata_must_be_there)
 {
 	char path[KB_TEST_PATH_MAX + 80];
@@ -212,6 +227,7 @@ Test(triton_resident, lists_lead_nowhere_else)
 {
 	write_at(GROUP, "{\"child_paths\": [\"k.cubin\", \"k.json\"]}");
 	write_at("k.json", "{}");
+	write_at("k.cubin", "ELF");
 	expect(KB_RESIDENT_PRESENT, "");
 }
 
@@ -268,10 +284,10 @@ Test(triton_resident, the_look_is_cheap)
 	write_group(root);
 	fs.fstatat = counting_fstatat;
 	cr_assert_eq(look(root), KB_RESIDENT_PRESENT);
-	cr_assert_eq(stats, 1, "the metadata only");
+	cr_assert_eq(stats, 2, "the metadata and the binary only");
 	stats = 0;
 	cr_assert_eq(look("/x"), KB_RESIDENT_PRESENT);
-	cr_assert_eq(stats, 2, "and the root once for all children");
+	cr_assert_eq(stats, 3, "and the root once for all children");
 }
 
 Test(triton_resident, long_reasons_are_cut)
