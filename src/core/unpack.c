@@ -383,11 +383,17 @@ static int consumed(struct kb_consumer *consumer,
 
 static int flush(struct unpacking *to, struct kbundle_error *err)
 {
+	uint64_t start = kb_now_ns();
 	int r = 0;
 
+	if (to->options->sync != KBUNDLE_SYNC_DEFAULT)
+		return 0;
 	for (size_t i = 0; r == 0 && i < to->destinations.n; i++)
-		if (to->stages[i] && to->options->sync == KBUNDLE_SYNC_DEFAULT)
+		if (to->stages[i])
 			r = kb_stage_sync_all(to->stages[i], err);
+	if (r == 0)
+		kb_log(to->ctx, KBUNDLE_LOG_DEBUG, "flushed in %.3f s",
+		       (double)(kb_now_ns() - start) / 1e9);
 	return r;
 }
 
